@@ -1,6 +1,7 @@
 #include "made.h"
 
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/log.h"
@@ -49,8 +50,17 @@ static void tell(struct made *made, const char *path) {
 		    shown);
 }
 
+/* Also a link to nowhere: what it leads to may come later. Where the rule's name is masked and what is missing is
+ * another one, a link on its way leads there (plan.h). */
+static bool is_made(const struct plan *plan, const char *path) {
+	struct stat status;
+	const bool led = strings_contain(&plan->missing_names, path) && !strings_contain(&plan->missing, path);
+	return led || lstat(path, &status) == 0;
+}
+
+/* The plan shows a link that leads to what is masked, wherever that is, as read-only (MOUNT_HELD). */
 static bool is_unasked(const struct made *made, const struct plan *plan, const char *path) {
-	return plan_show(plan, path) == SHOW_READ && access(path, F_OK) == 0 &&
+	return plan_show(plan, path) == SHOW_READ && is_made(plan, path) &&
 	       !strings_contain(made->options.allowed, path) && !strings_contain(&made->told, path);
 }
 
@@ -118,9 +128,9 @@ static void find_matches(const struct finds *finds, const struct view *view, con
 }
 
 /* Of those that were masked by their path only these are told: since then a mask has kept the tool from others. */
-static void add_told(const struct made *made, struct strings *ret_paths) {
+static void add_told(const struct made *made, const struct plan *plan, struct strings *ret_paths) {
 	for (size_t i = 0; i < made->told.count; i++)
-		if (access(made->told.items[i], F_OK) == 0) strings_add(ret_paths, made->told.items[i]);
+		if (is_made(plan, made->told.items[i])) strings_add(ret_paths, made->told.items[i]);
 }
 
 void made_find(const struct made *made, const struct view *view, const struct plan *plan,
@@ -138,5 +148,5 @@ void made_find(const struct made *made, const struct view *view, const struct pl
 	for (size_t i = 0; i < fresh.count; i++)
 		if (modes[i].mode != VIEW_WRITE) strings_add(ret_paths, fresh.items[i]);
 	free(modes);
-	add_told(made, ret_paths);
+	add_told(made, plan, ret_paths);
 }

@@ -206,6 +206,65 @@ lines_of() {
 	chmod 0700 shut
 }
 
+# told PATH: while it ran, and at the end, and once in the history.
+told() {
+	contains "$output" "$1 has been made, and nobody was asked"
+	grep 'would have been protected' <<<"$output" | grep -qE "$1(,| and| is new| are new)" || { echo "not at the end: $1" && return 1; }
+	[ "$(sbx history --session "$session" --json | jq -s --arg path "$1" 'map(select(.kind == "finding" and .target == $path and .detail.what == "protected")) | length')" = 1 ]
+}
+
+# linked NAME TEXT: the host makes that link, waits until the sandbox has a plan that knows of it, and lets the tool go on.
+linked() {
+	rm -f up go
+	background tool sbx run -- sh -c 'touch up; until [ -e go ]; do sleep 0.05; done; sleep 0.5; rm up go'
+	wait_for 60 test -e up
+	mkdir -p "$(dirname "$1")"
+	ln -s "$2" "$1"
+	touch go
+	finished tool
+	echo "$1 -> $2: $output ($status)"
+	session=$(sbx history --json | jq -r 'select(.kind == "session-start").session' | tail -n 1)
+}
+
+@test "attack_r_14: a protected name that has come as a link is named, whatever that leads to" {
+	linked .husky node_modules/evil/husky
+	told "$PWD/.husky"
+	linked .envrc src/x.c
+	told "$PWD/.envrc"
+	linked .mcp.json .mcp.json # it leads nowhere, ever: not while it ran
+	contains "$output" "$PWD/.mcp.json is new and would have been protected"
+	rm .mcp.json
+	linked .vscode /usr/share
+	told "$PWD/.vscode"
+	linked .idea "$HOME/out"
+	told "$PWD/.idea"
+	linked .cargo node_modules/evil/cargo # what is masked is .cargo/config.toml
+	told "$PWD/.cargo/config.toml"
+	inside true # what is there is the user's
+	lacks "$output" 'would have been protected'
+	lacks "$output" 'nobody was asked'
+}
+
+@test "attack_r_14: of a protected name that was allowed before it came as a link nothing is said" {
+	answers person 'allow:once=fs:write=*'
+	inside 'ln -s node_modules/evil/husky .husky; mkdir -p node_modules/mine; ln -s node_modules/mine .cargo; sleep 0.5'
+	answers_end person
+	[ -L .husky ] && [ -L .cargo ]
+	lacks "$output" 'nobody was asked'
+	lacks "$output" 'would have been protected'
+	rm .husky
+	background tool sbx run -- sh -c 'touch up; until [ -e granted ]; do sleep 0.05; done; ln -s node_modules/evil/husky .husky; sleep 0.5; rm up granted'
+	wait_for 60 test -e up
+	sbx grant fs:write "$PWD/.husky" --profile default >/dev/null
+	touch granted
+	finished tool
+	sbx revoke --all >/dev/null
+	echo "$output"
+	[ -L .husky ]
+	lacks "$output" 'nobody was asked'
+	lacks "$output" 'would have been protected'
+}
+
 @test "attack_r_14: what comes of an ordinary day isn't named" {
 	inside 'echo two >>src/x.c; git add .; git -c user.name=a -c user.email=b commit -qm two; git checkout -qb side; git gc -q; mkdir -p node_modules/.bin node_modules/pkg
 		echo x >node_modules/pkg/x.js; ln -s ../pkg/x.js node_modules/.bin/x; python3 -m venv --without-pip .venv; cp -a node_modules copy; git rm -q --cached src/y.c'
