@@ -265,6 +265,23 @@ linked() {
 	lacks "$output" 'would have been protected'
 }
 
+@test "attack_r_14: more protected names than are told while it runs are counted at the end" {
+	local rules=() i
+	for i in $(seq 120); do rules+=(--deny "fs:write=$PWD/kept$i"); done
+	background tool sbx run "${rules[@]}" -- sh -c 'touch up; until grep -qF "$PWD/kept120 " /proc/self/mountinfo; do sleep 0.05; done; rm up'
+	wait_for 60 test -e up
+	for i in $(seq 120); do echo host >"kept$i"; done
+	finished tool
+	echo "$output"
+	session=$(sbx history --json | jq -r 'select(.kind == "session-start").session' | tail -n 1)
+	[ "$(grep -c 'nobody was asked' <<<"$output")" = 5 ]
+	contains "$output" "and 114 more (sbx history --session $session) are new and would have been protected"
+	sbx history --session "$session" --json | jq -s 'map(select(.kind == "finding" and .detail.what == "protected"))' >found
+	[ "$(jq 'map(select(.target)) | length' found)" = 100 ]
+	[ "$(jq 'map(.target) | unique | length' found)" = 101 ]
+	[ "$(jq 'map(.detail.more // 0) | add' found)" = 20 ]
+}
+
 @test "attack_r_14: what comes of an ordinary day isn't named" {
 	inside 'echo two >>src/x.c; git add .; git -c user.name=a -c user.email=b commit -qm two; git checkout -qb side; git gc -q; mkdir -p node_modules/.bin node_modules/pkg
 		echo x >node_modules/pkg/x.js; ln -s ../pkg/x.js node_modules/.bin/x; python3 -m venv --without-pip .venv; cp -a node_modules copy; git rm -q --cached src/y.c'
