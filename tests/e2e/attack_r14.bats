@@ -213,25 +213,25 @@ told() {
 	[ "$(sbx history --session "$session" --json | jq -s --arg path "$1" 'map(select(.kind == "finding" and .target == $path and .detail.what == "protected")) | length')" = 1 ]
 }
 
-# linked NAME TEXT: the host makes that link, waits until the sandbox has a plan that knows of it, and lets the tool go on.
+# linked NAME TEXT [MOUNT]: the host makes that link, and the tool ends when the sandbox has a plan that knows of it, by which that
+# name is held.
 linked() {
-	rm -f up go
-	background tool sbx run -- sh -c 'touch up; until [ -e go ]; do sleep 0.05; done; sleep 0.5; rm up go'
+	rm -f up
+	background tool sbx run -- sh -c 'touch up; [ -z "$1" ] || until grep -qF "$PWD/$1 " /proc/self/mountinfo; do sleep 0.05; done; until [ -L "$2" ]; do sleep 0.05; done' sh "${3-$1}" "$1"
 	wait_for 60 test -e up
-	mkdir -p "$(dirname "$1")"
 	ln -s "$2" "$1"
-	touch go
 	finished tool
 	echo "$1 -> $2: $output ($status)"
 	session=$(sbx history --json | jq -r 'select(.kind == "session-start").session' | tail -n 1)
 }
 
 @test "attack_r_14: a protected name that has come as a link is named, whatever that leads to" {
+	needs_doorbell
 	linked .husky node_modules/evil/husky
 	told "$PWD/.husky"
 	linked .envrc src/x.c
 	told "$PWD/.envrc"
-	linked .mcp.json .mcp.json # it leads nowhere, ever: not while it ran
+	linked .mcp.json .mcp.json '' # it leads nowhere, ever: at the end alone
 	contains "$output" "$PWD/.mcp.json is new and would have been protected"
 	rm .mcp.json
 	linked .vscode /usr/share
@@ -246,23 +246,28 @@ linked() {
 }
 
 @test "attack_r_14: of a protected name that was allowed before it came as a link nothing is said" {
+	needs_doorbell
 	answers person 'allow:once=fs:write=*'
-	inside 'ln -s node_modules/evil/husky .husky; mkdir -p node_modules/mine; ln -s node_modules/mine .cargo; sleep 0.5'
+	inside 'ln -s node_modules/evil/husky .husky; mkdir -p node_modules/mine; ln -s node_modules/mine .cargo
+		for name in .husky .cargo; do until grep -qF "$PWD/$name " /proc/self/mountinfo; do sleep 0.05; done; done'
 	answers_end person
 	[ -L .husky ] && [ -L .cargo ]
 	lacks "$output" 'nobody was asked'
 	lacks "$output" 'would have been protected'
 	rm .husky
-	background tool sbx run -- sh -c 'touch up; until [ -e granted ]; do sleep 0.05; done; ln -s node_modules/evil/husky .husky; sleep 0.5; rm up granted'
+	background tool sbx run -- sh -c 'touch up; until [ -e granted ]; do sleep 0.05; done; ln -s node_modules/evil/husky .husky; touch linked
+		until grep -qF "$PWD/.envrc " /proc/self/mountinfo; do sleep 0.05; done; rm up granted linked'
 	wait_for 60 test -e up
 	sbx grant fs:write "$PWD/.husky" --profile default >/dev/null
 	touch granted
+	wait_for 60 test -e linked
+	echo host >.envrc # brings a newer plan
 	finished tool
 	sbx revoke --all >/dev/null
 	echo "$output"
 	[ -L .husky ]
-	lacks "$output" 'nobody was asked'
-	lacks "$output" 'would have been protected'
+	contains "$output" "$PWD/.envrc has been made"
+	lacks "$output" husky
 }
 
 @test "attack_r_14: more protected names than are told while it runs are counted at the end" {
