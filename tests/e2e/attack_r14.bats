@@ -54,6 +54,25 @@ finding() {
 		"map(select(.kind == \"finding\" and .detail.what == \$what)) | any(${!#})" >/dev/null
 }
 
+# told PATH: while it ran, and at the end, and once in the history.
+told() {
+	contains "$output" "$1 has been made, and nobody was asked"
+	grep 'would have been protected' <<<"$output" | grep -qE "$1(,| and| is new| are new)" || { echo "not at the end: $1" && return 1; }
+	[ "$(sbx history --session "$session" --json | jq -s --arg path "$1" 'map(select(.kind == "finding" and .target == $path and .detail.what == "protected")) | length')" = 1 ]
+}
+
+# linked NAME TEXT [MOUNT]: the host makes that link, and the tool ends when the sandbox has a plan that knows of it, by which that
+# name is held.
+linked() {
+	rm -f up
+	background tool sbx run -- sh -c 'touch up; [ -z "$1" ] || until grep -qF "$PWD/$1 " /proc/self/mountinfo; do sleep 0.05; done; until [ -L "$2" ]; do sleep 0.05; done' sh "${3-$1}" "$1"
+	wait_for 60 test -e up
+	ln -s "$2" "$1"
+	finished tool
+	echo "$1 -> $2: $output ($status)"
+	session=$(sbx history --json | jq -r 'select(.kind == "session-start").session' | tail -n 1)
+}
+
 lines_of() {
 	grep -c '^sbx: ' <<<"$output"
 }
@@ -204,25 +223,6 @@ lines_of() {
 	[ "$(<"$HOME/.profile")" = evil ]
 	finding bound --arg path "$PWD/shut" '.target == $path'
 	chmod 0700 shut
-}
-
-# told PATH: while it ran, and at the end, and once in the history.
-told() {
-	contains "$output" "$1 has been made, and nobody was asked"
-	grep 'would have been protected' <<<"$output" | grep -qE "$1(,| and| is new| are new)" || { echo "not at the end: $1" && return 1; }
-	[ "$(sbx history --session "$session" --json | jq -s --arg path "$1" 'map(select(.kind == "finding" and .target == $path and .detail.what == "protected")) | length')" = 1 ]
-}
-
-# linked NAME TEXT [MOUNT]: the host makes that link, and the tool ends when the sandbox has a plan that knows of it, by which that
-# name is held.
-linked() {
-	rm -f up
-	background tool sbx run -- sh -c 'touch up; [ -z "$1" ] || until grep -qF "$PWD/$1 " /proc/self/mountinfo; do sleep 0.05; done; until [ -L "$2" ]; do sleep 0.05; done' sh "${3-$1}" "$1"
-	wait_for 60 test -e up
-	ln -s "$2" "$1"
-	finished tool
-	echo "$1 -> $2: $output ($status)"
-	session=$(sbx history --json | jq -r 'select(.kind == "session-start").session' | tail -n 1)
 }
 
 @test "attack_r_14: a protected name that has come as a link is named, whatever that leads to" {
