@@ -2,7 +2,7 @@
 # attack_r08: folders that a tool makes fill the bound of the look for nested repositories, so that the next run doesn't know one that
 # lies deep, and may write its configuration. That the bound was hit is said: when that run ends, before the next one begins, and in
 # the history.
-# shellcheck disable=SC2016 # expanded inside the sandbox
+# shellcheck disable=SC2016,SC2088 # expanded inside the sandbox; by sbx
 
 load helper
 
