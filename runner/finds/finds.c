@@ -392,10 +392,29 @@ static void survey_project(struct finds *finds, const struct finds_options *opti
 	add_once(&finds->repositories, root);
 }
 
-/* What tools keep for themselves (~/.npm, ~/.cache) is bulky and no place for a person's repositories. */
-static bool is_tools_own(const struct finds_options *options, const char *tree) {
-	const char *rest = path_is_below(tree, options->home) ? tree + strlen(options->home) : "";
-	return string_starts(rest, "/.");
+/* Relative to the home: what the built-in profiles give each project for itself (per-project). Where a rule of the
+ * user's shares one, whoever writes there has an install outside run what he likes: masks of repositories would keep
+ * nothing, and there are thousands of folders. */
+static const char *const caches[] = {
+	".npm",
+	".cache/node-gyp",
+	".cache/yarn",
+	".cache/pnpm",
+	".local/share/pnpm/store",
+	".local/state/pnpm",
+	".cache/pip",
+	".cache/uv",
+	".cache/pypoetry",
+	".cache/virtualenv",
+};
+
+static bool is_cache(const struct finds_options *options, const char *tree) {
+	bool is = false;
+	for (size_t i = 0; !is && i < ARRAY_LENGTH(caches); i++) {
+		CLEANUP_FREE char *cache = path_join(options->home, caches[i]);
+		is = path_is_below(tree, cache);
+	}
+	return is;
 }
 
 /* The first one is what the end is compared with: a later one may have what the sandbox has made. */
@@ -412,7 +431,7 @@ static void survey_tree(struct finds *finds, const struct finds_options *options
 	CLEANUP_GIT_SURVEY struct git_survey survey = {0};
 	git_at(tree, options->home, &git);
 	add_protect(finds, &git);
-	if (is_tools_own(options, tree) && !git.top) return; /* a person's ~/.dotfiles is a repository */
+	if (is_cache(options, tree) && !git.top) return;
 	add_once(&finds->work, tree);
 	git_survey_take(tree, &git, &survey);
 	note_unlooked(finds, &survey);

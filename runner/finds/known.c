@@ -241,13 +241,18 @@ static bool is_trusted(struct known *known, int fd, dev_t device) {
 	return known->trusted;
 }
 
-/* By the clock that it is dated by (inode_set_ctime_current in fs/inode.c). */
-static bool is_settled(const struct stat *status) {
+static int64_t passed_ms(const struct timespec *since, const struct timespec *until) {
+	return (int64_t)(until->tv_sec - since->tv_sec) * 1000 + (until->tv_nsec - since->tv_nsec) / 1000000;
+}
+
+/* By the clock that it is dated by (inode_set_ctime_current in fs/inode.c), read first: however long the rest takes,
+ * what comes after the look is dated by a later tick. */
+int known_see(int fd, struct known_seen *ret_seen) {
 	struct timespec now;
 	clock_gettime(CLOCK_REALTIME_COARSE, &now);
-	const int64_t passed_ms = (int64_t)(now.tv_sec - status->st_ctim.tv_sec) * 1000 +
-				  (now.tv_nsec - status->st_ctim.tv_nsec) / 1000000;
-	return passed_ms > KNOWN_SETTLED_MS;
+	if (fstat(fd, &ret_seen->status) < 0) return -errno;
+	ret_seen->settled = passed_ms(&ret_seen->status.st_ctim, &now) > KNOWN_SETTLED_MS;
+	return 0;
 }
 
 static void append_name(struct known *known, const char *name) {
@@ -264,17 +269,18 @@ static uint32_t append(struct known *known, const struct record *record, const c
 	return known->fresh_count++;
 }
 
-uint32_t known_add(struct known *known, uint32_t above, const char *name, int fd, const struct stat *status,
+uint32_t known_add(struct known *known, uint32_t above, const char *name, int fd, const struct known_seen *seen,
 		   const struct known_found *found) {
 	struct record record = {.above = above};
 	if (found) {
+		const struct stat *status = &seen->status;
 		record.entries = found->entries;
 		known->read += found->entries;
 		record.match_count = (uint32_t)found->matches.count;
 		record.socket_count = (uint32_t)found->sockets.count;
 		record.device = status->st_dev;
 		record.inode = status->st_ino;
-		if (is_trusted(known, fd, status->st_dev) && is_settled(status)) {
+		if (is_trusted(known, fd, status->st_dev) && seen->settled) {
 			record.seconds = status->st_ctim.tv_sec;
 			record.nanoseconds = (uint32_t)status->st_ctim.tv_nsec;
 		}

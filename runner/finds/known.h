@@ -47,14 +47,21 @@ const struct known_folder *known_child(const struct known_folder *folder, const 
 				       const struct known_folder **hint);
 bool known_is_same(const struct known_folder *folder, const struct statx *status);
 
-/* For the next run: a folder that was read (fd), one that couldn't be (`found` NULL), and one that was taken as it is.
- * Returns its number, which those in it are added with; for a tree that is KNOWN_TREE. */
+/* A folder as it is before it is read. 0 or -errno. */
+struct known_seen {
+	struct stat status;
+	bool settled; /* what comes from now on has another time than the folder's */
+};
+int known_see(int fd, struct known_seen *ret_seen);
+
+/* For the next run: a folder that was read (fd, as it was seen before), one that couldn't be (`found` NULL), and one
+ * that was taken as it is. Returns its number, which those in it are added with; for a tree that is KNOWN_TREE. */
 #define KNOWN_TREE UINT32_MAX
 struct known_found {
 	struct strings matches, sockets; /* names */
 	uint32_t entries;
 };
-uint32_t known_add(struct known *known, uint32_t above, const char *name, int fd, const struct stat *status,
+uint32_t known_add(struct known *known, uint32_t above, const char *name, int fd, const struct known_seen *seen,
 		   const struct known_found *found);
 uint32_t known_keep(struct known *known, uint32_t above, const char *name, const struct known_folder *folder);
 

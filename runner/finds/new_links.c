@@ -251,16 +251,17 @@ static void take_known(struct look *look, const struct waiting *waiting) {
 		wait_for(look, path_join(waiting->path, at->name), at, number);
 }
 
-static void read_open(struct look *look, int fd, const struct stat *status, const struct waiting *waiting) {
+static void read_open(struct look *look, int fd, const struct known_seen *seen, const struct waiting *waiting) {
+	const struct timespec *changed = &seen->status.st_ctim;
 	struct folder folder = {.look = look,
 				.path = waiting->path,
 				.fd = fd,
-				.changed = is_since(look, status->st_ctim.tv_sec, status->st_ctim.tv_nsec)};
+				.changed = is_since(look, changed->tv_sec, changed->tv_nsec)};
 	const struct known_folder *hint = NULL, *before = waiting->before;
 	uint32_t number = KNOWN_TREE;
 	read_folder(&folder);
 	const struct known_found found = {.entries = folder.entries};
-	if (look->known) number = known_add(look->known, waiting->above, name_of(waiting), fd, status, &found);
+	if (look->known) number = known_add(look->known, waiting->above, name_of(waiting), fd, seen, &found);
 	for (size_t i = 0; i < folder.folders.count; i++) {
 		const char *name = folder.folders.items[i];
 		wait_for(look, path_join(folder.path, name), before ? known_child(before, name, &hint) : NULL, number);
@@ -272,19 +273,19 @@ static void look_into(struct look *look, int tree, const char *root, const struc
 	const struct open_how how = {.flags = O_RDONLY | O_DIRECTORY | O_NONBLOCK | O_CLOEXEC,
 				     .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS};
 	const char *below = waiting->path + strlen(root) + strspn(waiting->path + strlen(root), "/");
-	struct stat status;
+	struct known_seen seen;
 	if (!below[0]) below = ".";
 	if (is_known(look, tree, below, waiting->before)) {
 		take_known(look, waiting);
 		return;
 	}
 	CLEANUP_FD int fd = (int)syscall(SYS_openat2, tree, below, &how, sizeof how);
-	const bool there = fd >= 0 ? fstat(fd, &status) == 0
-				   : errno == EACCES && fstatat(tree, below, &status, AT_SYMLINK_NOFOLLOW) == 0;
-	const bool shut = there && is_shut(&status);
+	const bool there = fd >= 0 ? known_see(fd, &seen) == 0
+				   : errno == EACCES && fstatat(tree, below, &seen.status, AT_SYMLINK_NOFOLLOW) == 0;
+	const bool shut = there && is_shut(&seen.status);
 	if (shut) note_shut(look, waiting->path);
 	if (fd >= 0 && there && !shut)
-		read_open(look, fd, &status, waiting);
+		read_open(look, fd, &seen, waiting);
 	else if (look->known)
 		known_add(look->known, waiting->above, name_of(waiting), -1, NULL, NULL);
 }

@@ -252,14 +252,14 @@ static void found_finish(struct known_found *found) {
 	strings_finish(&found->sockets);
 }
 
-static int read_folder(struct walker *walker, const char *name, DIR *stream, const struct stat *status,
+static int read_folder(struct walker *walker, const char *name, DIR *stream, const struct known_seen *seen,
 		       const struct known_folder *before, struct error *error) {
 	__attribute__((cleanup(found_finish))) struct known_found found = {.entries = 0};
 	CLEANUP_STRINGS struct strings folders = {0};
 	int r = read_names(walker, stream, &found, &folders, error);
 	const uint32_t above = walker->above;
 	take_found(walker, &found);
-	if (walker->known) walker->above = known_add(walker->known, above, name, dirfd(stream), status, &found);
+	if (walker->known) walker->above = known_add(walker->known, above, name, dirfd(stream), seen, &found);
 	closedir(stream); /* a walk goes deeper than descriptors would do */
 	if (r == 0) r = walk_below(walker, &folders, before, error);
 	walker->above = above;
@@ -272,12 +272,12 @@ static void note_shut(const struct walker *walker, const char *name) {
 }
 
 /* One that can't be opened is looked at again the next time. */
-static int open_folder(struct walker *walker, const char *name, const char *place, struct stat *status) {
+static int open_folder(struct walker *walker, const char *name, const char *place, struct known_seen *seen) {
 	const struct open_how how = {.flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC,
 				     .resolve = RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS};
 	CLEANUP_FD int fd = (int)syscall(SYS_openat2, AT_FDCWD, place, &how, sizeof how);
-	const bool there = fd >= 0 ? fstat(fd, status) == 0 : lstat(place, status) == 0;
-	if (there && S_ISDIR(status->st_mode) && is_shut(status)) {
+	const bool there = fd >= 0 ? known_see(fd, seen) == 0 : lstat(place, &seen->status) == 0;
+	if (there && S_ISDIR(seen->status.st_mode) && is_shut(&seen->status)) {
 		note_shut(walker, name);
 		return -1;
 	}
@@ -316,11 +316,11 @@ static bool is_known(const struct known_folder *folder, const char *place) {
 static int walk_folder(struct walker *walker, const char *name, const struct known_folder *before,
 		       struct error *error) {
 	CLEANUP_FREE char *place = place_of(walker);
-	struct stat status;
+	struct known_seen seen = {0};
 	if (is_known(before, place)) return take_known(walker, name, before, error);
-	const int fd = open_folder(walker, name, place, &status);
+	const int fd = open_folder(walker, name, place, &seen);
 	DIR *stream = fd >= 0 ? mem_expect(fdopendir(fd)) : NULL;
-	return stream ? read_folder(walker, name, stream, &status, before, error) : 0;
+	return stream ? read_folder(walker, name, stream, &seen, before, error) : 0;
 }
 
 /* Nothing of the tree would be known. */

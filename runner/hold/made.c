@@ -1,6 +1,7 @@
 #include "made.h"
 
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/log.h"
@@ -9,7 +10,7 @@
 #include "finds/walk.h"
 
 enum {
-	MADE_TOLD = 100, /* are recorded at once, the others at the end */
+	MADE_TOLD = 100, /* are recorded at once, the others are counted at the end */
 	MADE_SAID = 5,   /* of them with a line */
 	MADE_COLUMNS = 200,
 };
@@ -17,7 +18,8 @@ enum {
 struct made {
 	struct made_options options;
 	struct strings missing; /* of the last plan, in its order */
-	struct strings told;
+	struct strings unasked; /* that were missing, for the end: no more than rules name by a path */
+	struct strings told;    /* the first of them */
 };
 
 struct made *made_new(const struct made_options *options) {
@@ -29,6 +31,7 @@ struct made *made_new(const struct made_options *options) {
 void made_free(struct made *made) {
 	if (!made) return;
 	strings_finish(&made->missing);
+	strings_finish(&made->unasked);
 	strings_finish(&made->told);
 	free(made);
 }
@@ -41,6 +44,8 @@ const struct strings *made_told(const struct made *made) {
 
 static void tell(struct made *made, const char *path) {
 	CLEANUP_FREE char *shown = text_visible_cut(path, MADE_COLUMNS);
+	strings_add(&made->unasked, path);
+	if (made->told.count == MADE_TOLD) return;
 	strings_add(&made->told, path);
 	session_event(made->options.session, "finding", NULL, path, 0, NULL, json_pack("{s:s}", "what", "protected"));
 	if (made->told.count > MADE_SAID) return;
@@ -49,9 +54,18 @@ static void tell(struct made *made, const char *path) {
 		    shown);
 }
 
+/* Also a link to nowhere: what it leads to may come later. Where the rule's name is masked and what is missing is
+ * another one, a link on its way leads there (plan.h). */
+static bool is_made(const struct plan *plan, const char *path) {
+	struct stat status;
+	const bool led = strings_contain(&plan->missing_names, path) && !strings_contain(&plan->missing, path);
+	return led || lstat(path, &status) == 0;
+}
+
+/* The plan shows a link that leads to what is masked, wherever that is, as read-only (MOUNT_HELD). */
 static bool is_unasked(const struct made *made, const struct plan *plan, const char *path) {
-	return plan_show(plan, path) == SHOW_READ && access(path, F_OK) == 0 &&
-	       !strings_contain(made->options.allowed, path) && !strings_contain(&made->told, path);
+	return plan_show(plan, path) == SHOW_READ && is_made(plan, path) &&
+	       !strings_contain(made->options.allowed, path) && !strings_contain(&made->unasked, path);
 }
 
 static void copy(const struct strings *from, struct strings *to) {
@@ -68,7 +82,7 @@ void made_follow(struct made *made, const struct plan *plan) {
 	strings_sort(&before);
 	strings_sort(&missing);
 	strings_subtract(&before, &missing, &there);
-	for (size_t i = 0; i < there.count && made->told.count < MADE_TOLD; i++)
+	for (size_t i = 0; i < there.count; i++)
 		if (is_unasked(made, plan, there.items[i])) tell(made, there.items[i]);
 }
 
@@ -117,10 +131,10 @@ static void find_matches(const struct finds *finds, const struct view *view, con
 	strings_sort(matches);
 }
 
-/* Of those that were masked by their path only these are told: since then a mask has kept the tool from others. */
-static void add_told(const struct made *made, struct strings *ret_paths) {
-	for (size_t i = 0; i < made->told.count; i++)
-		if (access(made->told.items[i], F_OK) == 0) strings_add(ret_paths, made->told.items[i]);
+/* Of those that were masked by their path only these are new: since then a mask has kept the tool from others. */
+static void add_unasked(const struct made *made, const struct plan *plan, struct strings *ret_paths) {
+	for (size_t i = 0; i < made->unasked.count; i++)
+		if (is_made(plan, made->unasked.items[i])) strings_add(ret_paths, made->unasked.items[i]);
 }
 
 void made_find(const struct made *made, const struct view *view, const struct plan *plan,
@@ -138,5 +152,5 @@ void made_find(const struct made *made, const struct view *view, const struct pl
 	for (size_t i = 0; i < fresh.count; i++)
 		if (modes[i].mode != VIEW_WRITE) strings_add(ret_paths, fresh.items[i]);
 	free(modes);
-	add_told(made, ret_paths);
+	add_unasked(made, plan, ret_paths);
 }

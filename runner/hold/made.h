@@ -4,9 +4,9 @@
  * folder that was moved.
  *
  * Promises: a name that was masked by its path and missing is told and recorded as soon as a plan that masks it is in
- * force, once, and not if it was allowed. Nothing is moved or deleted, for it may be the user who has made it. What
- * patterns mask is found by one bounded walk (walk.h) when the sandbox has ended; the broker's word counts where it can
- * be asked. What is left out is logged.
+ * force, once, and not if it was allowed; past a number only at the end. Nothing is moved or deleted, for it may be the
+ * user who has made it. What patterns mask is found by one bounded walk (walk.h) when the sandbox has ended; the
+ * broker's word counts where it can be asked. What is left out is logged.
  */
 #pragma once
 

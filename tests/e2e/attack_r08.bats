@@ -2,7 +2,7 @@
 # attack_r08: folders that a tool makes fill the bound of the look for nested repositories, so that the next run doesn't know one that
 # lies deep, and may write its configuration. That the bound was hit is said: when that run ends, before the next one begins, and in
 # the history.
-# shellcheck disable=SC2016 # expanded inside the sandbox
+# shellcheck disable=SC2016,SC2088 # expanded inside the sandbox; by sbx
 
 load helper
 
@@ -39,6 +39,56 @@ setup_file() {
 	contains "${output%%begun*}" "in $HOME/beside nested repositories were looked for"
 	contains "${output##*begun}" "not all was looked at: repositories in $HOME/beside past 2000 folders"
 	rm -r "$HOME/beside"
+}
+
+@test "attack_r_08: repositories in a folder of the home whose name begins with a dot are kept as any, also where that is granted while it runs" {
+	rm -rf .git a
+	mkdir "$HOME/.dotool" "$HOME/.later"
+	for folder in .dotool .later; do
+		git init -q "$HOME/$folder/bundle/q"
+		git -C "$HOME/$folder/bundle/q" config user.name mine
+	done
+	inside='git -C bundle/q config core.fsmonitor ./evil; echo evil >bundle/q/.git/hooks/post-merge; echo evil >bundle/q/.envrc; git init -q new'
+	run sbx run --allow "fs:write=$HOME/.dotool" -- sh -c "cd ~/.dotool; $inside"
+	echo "$output"
+	contains "$output" "a sandboxed tool created $HOME/.dotool/new/.git"
+	background tool sbx run -- sh -c "touch up; until [ -e granted ]; do sleep 0.05; done; cd ~/.later; $inside"
+	wait_for 60 test -e up
+	sbx grant fs:write "$HOME/.later" --profile default >/dev/null
+	touch granted
+	finished tool
+	echo "$output"
+	contains "$output" "a sandboxed tool created $HOME/.later/new/.git"
+	for folder in .dotool .later; do
+		[ -z "$(git -C "$HOME/$folder/bundle/q" config core.fsmonitor)" ]
+		[ ! -e "$HOME/$folder/bundle/q/.git/hooks/post-merge" ]
+		[ ! -e "$HOME/$folder/bundle/q/.envrc" ]
+		sbx history --verdict deny --json | jq -se --arg path "$HOME/$folder/bundle/q/.git/hooks" 'flatten | any(.target == $path)'
+	done
+	sbx revoke --all >/dev/null
+	rm -r "$HOME/.dotool" "$HOME/.later" up granted
+}
+
+# Whoever may write in one of these has an install outside run what he likes (R5), by which it is no place for repositories.
+@test "attack_r_08: caches that the built-in profiles keep for each project are not looked into where a user's rule shares them" {
+	local caches targets
+	mapfile -t caches < <(sed -n 's|.*{target: ~/\([^,]*\), per-project: true}.*|\1|p' "$TESTS"/../../policy/profiles/{npm,python}.yaml)
+	[ "${#caches[@]}" -ge 10 ]
+	printf -v targets '~/%s, ' "${caches[@]}"
+	policy <<END
+version: 1
+profiles:
+  default:
+    allow:
+      fs:write: [${targets%, }]
+END
+	for cache in "${caches[@]}"; do git init -q "$HOME/$cache/deep/q"; done
+	run sbx run -- sh -c 'cd; for cache; do git -C $cache/deep/q config core.fsmonitor ./evil; done' sh "${caches[@]}"
+	echo "$output"
+	[ -z "$output" ]
+	for cache in "${caches[@]}"; do [ "$(git -C "$HOME/$cache/deep/q" config core.fsmonitor)" = ./evil ]; done
+	for cache in "${caches[@]}"; do rm -rf "${HOME:?}/$cache"; done
+	rm "$HOME/.config/sbx/policy.yaml"
 }
 
 @test "attack_r_08: more folders beside a .git than are looked into don't hide it" {

@@ -54,6 +54,25 @@ finding() {
 		"map(select(.kind == \"finding\" and .detail.what == \$what)) | any(${!#})" >/dev/null
 }
 
+# told PATH: while it ran, and at the end, and once in the history.
+told() {
+	contains "$output" "$1 has been made, and nobody was asked"
+	grep 'would have been protected' <<<"$output" | grep -qE "$1(,| and| is new| are new)" || { echo "not at the end: $1" && return 1; }
+	[ "$(sbx history --session "$session" --json | jq -s --arg path "$1" 'map(select(.kind == "finding" and .target == $path and .detail.what == "protected")) | length')" = 1 ]
+}
+
+# linked NAME TEXT [MOUNT]: the host makes that link, and the tool ends when the sandbox has a plan that knows of it, by which that
+# name is held.
+linked() {
+	rm -f up
+	background tool sbx run -- sh -c 'touch up; [ -z "$1" ] || until grep -qF "$PWD/$1 " /proc/self/mountinfo; do sleep 0.05; done; until [ -L "$2" ]; do sleep 0.05; done' sh "${3-$1}" "$1"
+	wait_for 60 test -e up
+	ln -s "$2" "$1"
+	finished tool
+	echo "$1 -> $2: $output ($status)"
+	session=$(sbx history --json | jq -r 'select(.kind == "session-start").session' | tail -n 1)
+}
+
 lines_of() {
 	grep -c '^sbx: ' <<<"$output"
 }
@@ -268,6 +287,68 @@ forged() {
 	[ "$(<"$HOME/.profile")" = evil ]
 	finding bound --arg path "$PWD/shut" '.target == $path'
 	chmod 0700 shut
+}
+
+@test "attack_r_14: a protected name that has come as a link is named, whatever that leads to" {
+	needs_doorbell
+	linked .husky node_modules/evil/husky
+	told "$PWD/.husky"
+	linked .envrc src/x.c
+	told "$PWD/.envrc"
+	linked .mcp.json .mcp.json '' # it leads nowhere, ever: at the end alone
+	contains "$output" "$PWD/.mcp.json is new and would have been protected"
+	rm .mcp.json
+	linked .vscode /usr/share
+	told "$PWD/.vscode"
+	linked .idea "$HOME/out"
+	told "$PWD/.idea"
+	linked .cargo node_modules/evil/cargo # what is masked is .cargo/config.toml
+	told "$PWD/.cargo/config.toml"
+	inside true # what is there is the user's
+	lacks "$output" 'would have been protected'
+	lacks "$output" 'nobody was asked'
+}
+
+@test "attack_r_14: of a protected name that was allowed before it came as a link nothing is said" {
+	needs_doorbell
+	answers person 'allow:once=fs:write=*'
+	inside 'ln -s node_modules/evil/husky .husky; mkdir -p node_modules/mine; ln -s node_modules/mine .cargo
+		for name in .husky .cargo; do until grep -qF "$PWD/$name " /proc/self/mountinfo; do sleep 0.05; done; done'
+	answers_end person
+	[ -L .husky ] && [ -L .cargo ]
+	lacks "$output" 'nobody was asked'
+	lacks "$output" 'would have been protected'
+	rm .husky
+	background tool sbx run -- sh -c 'touch up; until [ -e granted ]; do sleep 0.05; done; ln -s node_modules/evil/husky .husky; touch linked
+		until grep -qF "$PWD/.envrc " /proc/self/mountinfo; do sleep 0.05; done; rm up granted linked'
+	wait_for 60 test -e up
+	sbx grant fs:write "$PWD/.husky" --profile default >/dev/null
+	touch granted
+	wait_for 60 test -e linked
+	echo host >.envrc # brings a newer plan
+	finished tool
+	sbx revoke --all >/dev/null
+	echo "$output"
+	[ -L .husky ]
+	contains "$output" "$PWD/.envrc has been made"
+	lacks "$output" husky
+}
+
+@test "attack_r_14: more protected names than are told while it runs are counted at the end" {
+	local rules=() i
+	for i in $(seq 120); do rules+=(--deny "fs:write=$PWD/kept$i"); done
+	background tool sbx run "${rules[@]}" -- sh -c 'touch up; until grep -qF "$PWD/kept120 " /proc/self/mountinfo; do sleep 0.05; done; rm up'
+	wait_for 60 test -e up
+	for i in $(seq 120); do echo host >"kept$i"; done
+	finished tool
+	echo "$output"
+	session=$(sbx history --json | jq -r 'select(.kind == "session-start").session' | tail -n 1)
+	[ "$(grep -c 'nobody was asked' <<<"$output")" = 5 ]
+	contains "$output" "and 114 more (sbx history --session $session) are new and would have been protected"
+	sbx history --session "$session" --json | jq -s 'map(select(.kind == "finding" and .detail.what == "protected"))' >found
+	[ "$(jq 'map(select(.target)) | length' found)" = 100 ]
+	[ "$(jq 'map(.target) | unique | length' found)" = 101 ]
+	[ "$(jq 'map(.detail.more // 0) | add' found)" = 20 ]
 }
 
 @test "attack_r_14: what comes of an ordinary day isn't named" {

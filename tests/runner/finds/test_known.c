@@ -10,6 +10,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/fd.h"
 #include "base/file.h"
 #include "base/path.h"
 #include "finds/walk.h"
@@ -134,6 +135,26 @@ static void what_comes_right_after_a_look_is_found(void **state) {
 	}
 }
 
+/* By the clock at the end of the reading it would be settled, though a name may have come in the tick of that time. */
+static void a_folder_that_changed_right_before_a_long_reading_is_read_again(void **state) {
+	(void)state;
+	static const struct strings nothing = {0};
+	const struct known_found found = {.entries = FOLDERS * FILES};
+	CLEANUP_FREE char *folder = in("slow");
+	CLEANUP_KNOWN struct known *known = known_load(file, &nothing), *after = NULL;
+	struct known_seen seen;
+	assert_int_equal(mkdir(folder, 0700), 0);
+	CLEANUP_FD int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	assert_int_equal(known_see(fd, &seen), 0);
+	usleep((KNOWN_SETTLED_MS + 50) * 1000); /* it is read */
+	known_add(known, KNOWN_TREE, folder, fd, &seen, &found);
+	assert_int_equal(known_save(known, file, NULL), 0);
+	after = known_load(file, &nothing);
+	assert_non_null(known_tree(after, folder));
+	assert_int_equal(known_tree(after, folder)->seconds, 0);
+	assert_int_equal(rmdir(folder), 0);
+}
+
 static void make_socket(const char *name) {
 	CLEANUP_FREE char *path = in(name);
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -238,6 +259,7 @@ int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_folder_that_has_not_changed_is_not_read_again),
 		cmocka_unit_test(what_comes_right_after_a_look_is_found),
+		cmocka_unit_test(a_folder_that_changed_right_before_a_long_reading_is_read_again),
 		cmocka_unit_test(whatever_changes_is_found),
 		cmocka_unit_test(other_patterns_are_looked_for_anew),
 		cmocka_unit_test(a_damaged_file_is_as_none),
