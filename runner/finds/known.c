@@ -124,7 +124,7 @@ static bool take_record(struct reading *reading, size_t number, struct known_fol
 /* Only when all are read do they no longer move in memory. The last one is linked first, so that those of a folder are
  * in the order of the file. */
 static void link_folders(struct known *known, const size_t *above) {
-	for (size_t i = known->count; i-- > 0;) {
+	for (size_t i = above ? known->count : 0; i-- > 0;) {
 		struct known_folder *folder = &known->folders[i];
 		const struct known_folder **first = above[i] == SIZE_MAX ? &known->trees : &known->folders[above[i]].in;
 		folder->next = *first;
