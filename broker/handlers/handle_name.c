@@ -28,6 +28,7 @@ static bool is_new(struct session *session, const char *name) {
 	return true;
 }
 
+/* A denial's grant is named, so that it can be ended; none is used, and nothing can rest on one that allows. */
 static void record_denial(struct client *client, const struct host *host, struct decision *decision) {
 	struct session *session = client->session;
 	/* Borrowed texts: not finished. */
@@ -35,7 +36,10 @@ static void record_denial(struct client *client, const struct host *host, struct
 					.subject = session->subject,
 					.permission = permission_of(PERMISSION_NET_ACCESS),
 					.target = (char *)host->name};
+	const int64_t grant = decision->verdict.grant;
+	decision->verdict.grant = 0;
 	if (is_new(session, host->name)) decision_settle(client->broker, &request, decision);
+	if (strcmp(decision->verdict.module, "broker") != 0) decision->verdict.grant = grant;
 }
 
 static int name(struct client *client, int64_t id, const void *body, json_t **ret_reply, struct error *error) {
@@ -48,8 +52,10 @@ static int name(struct client *client, int64_t id, const void *body, json_t **re
 	if (r < 0) return r;
 	reload_now(client->broker->reload);
 	naming_decide(client->broker, client->session, &host, &decision.verdict);
-	decision.verdict.grant = 0; /* none is used, and nothing can rest on it */
-	if (decision.verdict.effect == EFFECT_DENY) record_denial(client, &host, &decision);
+	if (decision.verdict.effect == EFFECT_DENY)
+		record_denial(client, &host, &decision);
+	else
+		decision.verdict.grant = 0;
 	*ret_reply = json_object();
 	json_object_set_new(*ret_reply, "verdict", verdict_to_json(&decision.verdict));
 	return HANDLED;

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 
 #include "base/memory.h"
@@ -33,21 +34,33 @@ static void find_new(const struct roots *roots, const struct view *view, const s
 			strings_add(fresh, found->items[i]);
 }
 
+/* Which of the broker's bounds (sessions/session_roots.h) it was for the first one. */
+static char *bound_of_first(const struct roots *roots) {
+	if (strlen(roots->left.items[0]) > LIMIT_ROOT)
+		return string_format("its path is longer than %d bytes", LIMIT_ROOT);
+	if (!roots->first_found) return string_format("%d such folders are the most", LIMIT_ROOTS);
+	return string_format("of repositories that are found %d are the most, of all such folders %d",
+			     LIMIT_ROOTS_FOUND, LIMIT_ROOTS);
+}
+
 static void note_left(const struct roots *roots, struct strings *notes) {
 	if (roots->left.count == 0) return;
 	CLEANUP_FREE char *first = text_visible_cut(roots->left.items[0], 200);
+	CLEANUP_FREE char *bound = bound_of_first(roots);
 	strings_addf(
 		notes,
-		"of the folders that somebody works in %d are the most in which what programs of yours obey is kept: "
-		"it is not in %zu more, of which the first is %s",
-		LIMIT_ROOTS, roots->left.count, first);
+		"what programs of yours obey is not protected in %zu of the folders that somebody works in, of which "
+		"the first is %s: %s",
+		roots->left.count, first, bound);
 }
 
-static bool note_kept(struct roots *roots, const struct strings *paths, const bool *kept) {
+static bool note_kept(struct roots *roots, const struct strings *paths, const bool *kept, bool found) {
 	bool any = false;
 	for (size_t i = 0; i < paths->count; i++) {
 		any |= kept[i];
-		if (!kept[i]) strings_add(&roots->left, paths->items[i]);
+		if (kept[i]) continue;
+		if (roots->left.count == 0) roots->first_found = found;
+		strings_add(&roots->left, paths->items[i]);
 	}
 	return any;
 }
@@ -63,8 +76,8 @@ int roots_check(struct roots *roots, struct session *session, const struct view 
 	CLEANUP_FREE bool *kept = mem_array(bool, trees.count + found.count + 1);
 	int r = session_roots(session, &told, kept, error);
 	if (r < 0) return r;
-	bool any = note_kept(roots, &trees, kept);
-	any |= note_kept(roots, &found, kept + trees.count);
+	bool any = note_kept(roots, &trees, kept, false);
+	any |= note_kept(roots, &found, kept + trees.count, true);
 	note_left(roots, notes);
 	return any ? -EAGAIN : 0;
 }

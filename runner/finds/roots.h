@@ -13,6 +13,7 @@
 /* Zero-initialise. */
 struct roots {
 	struct strings left; /* for which the broker has no room */
+	bool first_found;    /* the first of them is a repository that was found */
 	bool looked;         /* whether those of earlier sessions are still there */
 };
 

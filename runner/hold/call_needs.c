@@ -119,7 +119,11 @@ static bool may_bring(const struct judge *judge, const struct sight *sight, cons
 static void add_mask_below(struct judge *judge, const char *folder) {
 	const struct call_world *world = judge->world;
 	const char *name = world->mask_below ? world->mask_below(world->context, folder) : folder;
-	if (name) add_owned(judge, PERMISSION_FS_WRITE, string_copy(name), false);
+	const size_t before = judge->needs->count;
+	if (!name) return;
+	add_owned(judge, PERMISSION_FS_WRITE, string_copy(name), false);
+	const bool moves = judge->call->class == CALL_NAMES && !judge->call->text;
+	if (judge->needs->count > before) judge->needs->items[before].brought = moves;
 }
 
 /* What the host has made since the plan was made has no mask yet that would stand for itself. */

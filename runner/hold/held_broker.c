@@ -94,6 +94,7 @@ static void on_refused(void *context, const struct need *need, const struct verd
 	struct held_broker *broker = context;
 	CLEANUP_FREE char *path = name_of(broker, 0, need);
 	denied_add(&broker->denied[need->permission], path, verdict);
+	if (need->brought) denied_mark_brought(&broker->denied[need->permission], path);
 }
 
 void held_broker_answer(struct held_broker *broker, struct held_options *options) {

@@ -82,6 +82,14 @@ size_t blocked_count(const struct blocked *blocked) {
 
 /* Words */
 
+/* Of a folder that is moved the first protected name is asked about, then the next; of one that is copied those alone
+ * that it has. */
+static void advise_copying(struct advice *advice) {
+	if (!string_equal(advice->text, "allow with")) return;
+	free(advice->text);
+	advice->text = string_copy("copy the folder instead of moving it (cp -r), or allow with");
+}
+
 static bool advise(const struct telling *telling, const struct item *item, struct advice *ret_advice) {
 	/* What waited was taken down with the run: of a flood only the grant is left to advise. */
 	static const struct verdict undecided = {.module = "none"};
@@ -91,8 +99,10 @@ static bool advise(const struct telling *telling, const struct item *item, struc
 					   .target = item->target,
 					   .profile = scene->options->policy_text ? NULL : scene->view->profile,
 					   .project = scene->options->project ? scene->project.project : NULL};
-	return advice_make(strcmp(item->verdict->module, "flood") == 0 ? &undecided : item->verdict, &about,
-			   ret_advice);
+	const bool flooded = strcmp(item->verdict->module, "flood") == 0;
+	const bool advised = advice_make(flooded ? &undecided : item->verdict, &about, ret_advice);
+	if (advised && item->denied->brought) advise_copying(ret_advice);
+	return advised;
 }
 
 /* " (no terminal or desktop to ask on, 2 times)", " (you denied it (prompt 4), 3 times, the last time: …)" */

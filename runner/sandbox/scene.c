@@ -147,6 +147,8 @@ static const char *without_root(const char *pattern) {
 	return string_starts(pattern, anywhere) ? pattern + 1 : pattern;
 }
 
+enum { MOUNTS_OF_FILE = 8 }; /* its own, and one for each folder (add_pins in plan.c) that has no other such file */
+
 /* Which rule it is that matches so much, where one does. */
 static int explain_too_many(const struct scene *scene, struct session *session, const struct view *view,
 			    struct error *error) {
@@ -154,14 +156,15 @@ static int explain_too_many(const struct scene *scene, struct session *session, 
 	const char *path = NULL;
 	size_t count;
 	const char *pattern = finds_most(&scene->finds, &options, &count, &path);
-	if (!pattern || 2 * count < PLAN_MOUNTS_MAX) return -E2BIG;
+	if (!pattern || count < PLAN_MOUNTS_MAX / MOUNTS_OF_FILE) return -E2BIG;
 	CLEANUP_FREE char *rule = session_rule(session, path, true);
 	CLEANUP_FREE char *where = rule ? text_visible(rule) : NULL;
 	CLEANUP_FREE char *shown = text_visible_cut(without_root(pattern), PATTERN_COLUMNS);
 	return error_set(
 		error, E2BIG,
-		"the pattern %s%s%s%s matches %zu files, each of which needs a mount, and %d are the most: name "
-		"the folders that hold them instead of a pattern, or show the command fewer folders",
+		"the pattern %s%s%s%s matches %zu files, each of which needs a mount, as does each folder on the way "
+		"to one, and %d are the most: name the folders that hold them instead of a pattern, or show the "
+		"command fewer folders",
 		shown, where ? " (" : "", where ? where : "", where ? ")" : "", count, PLAN_MOUNTS_MAX);
 }
 

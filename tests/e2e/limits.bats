@@ -88,3 +88,19 @@ END
 	done
 	rm -r many
 }
+
+# bats test_tags=ci
+@test "such a pattern is named, too, where it is the folders of its files that need as many mounts" {
+	seq -f 'deep/%g/in' 1 2000 | xargs mkdir -p
+	seq -f 'deep/%g/in/a.py' 1 2000 | xargs touch
+	policy <<-'EOF'
+		version: 1
+		profiles:
+		  default:
+		    deny: {fs:read: ["**/*.py"]}
+	EOF
+	run -125 sbx run -- true
+	contains "$output" 'the pattern **/*.py ('
+	contains "$output" ' files, each of which needs a mount, as does each folder on the way to one, and 5000 are the most'
+	rm -r deep
+}

@@ -53,6 +53,18 @@ inside() {
 	contains "$output" "resolveTxt x.denied.test ENOTFOUND"
 }
 
+@test "a name that a denial of yours takes away is advised to be ended by that denial's id" {
+	local denial
+	sbx grant --deny net:access api.test --always
+	denial=$(sbx grants --json | jq '.[0].id')
+	run -2 sbx run --profile default -- getent hosts api.test
+	contains "$output" "blocked net:access api.test "
+	contains "$output" "end that with: sbx revoke $denial"
+	lacks "$output" "allow with"
+	sbx revoke "$denial"
+	run -0 sbx run --profile default -- getent hosts api.test
+}
+
 @test "a name that is denied does not exist, and is told of once: last words, history" {
 	run sbx run --profile default -- sh -c 'for i in 1 2 3; do getent hosts once.denied.test; done; echo "said $?"'
 	echo "$output"

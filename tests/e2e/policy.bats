@@ -384,3 +384,18 @@ typed() {
 	rm "$file" && mv "$HOME/run/dotfile.yaml" "$file"
 	sbx run -- true
 }
+
+@test "folders that have no room among those that somebody works in are told of, and which bound it was" {
+	local long
+	long=$(printf '%0250d' 0)
+	git init -q "$long"
+	run -0 sbx run -- true
+	contains "$output" "is not protected in 1 of the folders that somebody works in, of which the first is $PWD/00"
+	contains "$output" ": its path is longer than 256 bytes"
+	rm -r "$long"
+	for _ in {1..18}; do git init -q "$(mktemp -d "$PWD/repository.XXXXXX")"; done
+	run -0 sbx run -- true
+	contains "$output" "is not protected in 2 of the folders that somebody works in, of which the first is $PWD/repository."
+	contains "$output" ": of repositories that are found 16 are the most, of all such folders 24"
+	rm -r repository.*
+}

@@ -417,3 +417,22 @@ END
 	one_error 1
 	contains "$output" 'in your PATH'
 }
+
+@test "a folder that is moved to where protected names may lie is advised to be copied, which asks about those that it has" {
+	local was
+	was=$(cat "$HOME/.config/sbx/policy.yaml" 2>/dev/null || true)
+	refusing_policy ""
+	mkdir staged
+	echo x >staged/lefthook.toml
+	echo y >staged/other
+	run sbx run -- mv -T staged .config
+	contains "$output" "blocked fs:write $PWD/.config/"
+	contains "$output" "): copy the folder instead of moving it (cp -r), or allow with: sbx grant fs:write $PWD/.config/"
+	run sbx run -- cp -r staged .config
+	contains "$output" "blocked fs:write $PWD/.config/lefthook.toml (no terminal or desktop to ask on): allow with: sbx grant fs:write "
+	[ "$(grep -c blocked <<<"$output")" = 1 ]
+	[ "$(cat .config/other)" = y ]
+	rm -r staged .config
+	if [[ $was ]]; then policy <<<"$was"; else rm "$HOME/.config/sbx/policy.yaml"; fi
+	broker_stop
+}

@@ -39,11 +39,24 @@ static void what_nobody_was_asked_about_has_no_number_to_follow_from(void **stat
 	denied_finish(&denied);
 }
 
+static void a_folder_is_said_to_have_brought_it_if_the_last_one_did(void **state) {
+	(void)state;
+	struct denied denied = {0};
+	deny(&denied, 0, "no rule allows it");
+	assert_false(denied.items[0].brought);
+	denied_mark_brought(&denied, denied.items[0].target);
+	assert_true(denied.items[0].brought);
+	deny(&denied, 0, "no rule allows it");
+	assert_false(denied.items[0].brought);
+	denied_finish(&denied);
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_follows_from_the_first_answer_is_said_once),
 		cmocka_unit_test(another_answer_is_said_as_the_last_one),
 		cmocka_unit_test(what_nobody_was_asked_about_has_no_number_to_follow_from),
+		cmocka_unit_test(a_folder_is_said_to_have_brought_it_if_the_last_one_did),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -434,6 +434,19 @@ static void denials_in_a_granted_folder_are_repeated(void **state) {
 	story_end(&story);
 }
 
+static void what_a_terminal_alone_may_allow_is_a_note_however_long_it_was_allowed(void **state) {
+	(void)state;
+	static const char policy[] = "version: 1\nprofiles:\n  default:\n    ask:\n"
+				     "      fs:read: [{target: ~/keys, confirm: terminal}]\n";
+	struct story story;
+	story_begin(&story);
+	answered(&story, "fs:read", HOME "/keys", HOME "/keys", EFFECT_ALLOW, LIFETIME_ALWAYS);
+	CLEANUP_FREE char *text = suggested_in(&story, POLICY_LAYER_USER, policy);
+	has(text, "allowed always, ");
+	has(text, "): only an answer in a terminal can allow it, so no rule is suggested (");
+	story_end(&story);
+}
+
 /* Its grant leaves it to a terminal; a rule of the user's comes before the project's. */
 static void what_a_terminal_confirms_in_a_granted_folder_is_not_lifted(void **state) {
 	(void)state;
@@ -855,6 +868,7 @@ int main(void) {
 		cmocka_unit_test(masks_and_sensitive_places_are_never_suggested),
 		cmocka_unit_test(a_mask_that_is_only_asked_about_is_one),
 		cmocka_unit_test(denials_in_a_granted_folder_are_repeated),
+		cmocka_unit_test(what_a_terminal_alone_may_allow_is_a_note_however_long_it_was_allowed),
 		cmocka_unit_test(what_a_terminal_confirms_in_a_granted_folder_is_not_lifted),
 		cmocka_unit_test(a_denial_for_once_takes_nothing_that_rules_allow),
 		cmocka_unit_test(an_address_of_a_name_stays_private_where_the_question_said_so),

@@ -59,7 +59,9 @@ static void judge_private(struct suggestion *suggestion, const struct ruleset *r
 static void judge_asked(struct suggestion *suggestion, const struct ruleset *ruleset, const char *target) {
 	const struct rule *rule = ruleset_find(ruleset, &suggestion->permission, target, NULL);
 	if (!rule || rule->effect != EFFECT_ASK) return;
-	if (rule->confirm_terminal) leave_out_by_rule(suggestion, "only a terminal may allow it, each time anew", rule);
+	if (rule->confirm_terminal)
+		leave_out_by_rule(suggestion, "only an answer in a terminal can allow it, so no rule is suggested",
+				  rule);
 	if (rule->private_allowed && !pattern_names_address(suggestion->compiled))
 		judge_private(suggestion, ruleset, rule);
 }

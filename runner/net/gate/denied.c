@@ -27,6 +27,7 @@ static bool says_the_same(const struct verdict *verdict, const struct verdict *f
 
 static void count_again(struct denied_target *item, const struct verdict *verdict) {
 	if (item->count < UINT_MAX) item->count++;
+	item->brought = false;
 	free(item->last);
 	item->last = says_the_same(verdict, &item->verdict) ? NULL : string_copy_or_null(verdict->why);
 }
@@ -45,6 +46,11 @@ void denied_add_named(struct denied *denied, const char *permission, const char 
 								.target = string_copy(target),
 								.count = 1,
 								.verdict = verdict_copy(verdict)};
+}
+
+void denied_mark_brought(struct denied *denied, const char *target) {
+	for (size_t i = 0; i < denied->count; i++)
+		if (string_equal(denied->items[i].target, target)) denied->items[i].brought = true;
 }
 
 bool denied_has(const struct denied *denied, const char *target) {

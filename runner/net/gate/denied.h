@@ -16,6 +16,7 @@ struct denied_target {
 	char *permission; /* its name, of one of the user's own; NULL: whoever keeps the list knows */
 	char *target;
 	unsigned count;
+	bool brought; /* the last time by a folder that was to be moved, whether it has that name or not */
 	struct verdict verdict;
 	char *last; /* NULL: as the first one says */
 };
@@ -27,6 +28,7 @@ struct denied {
 
 void denied_add(struct denied *denied, const char *target, const struct verdict *verdict);
 void denied_add_named(struct denied *denied, const char *permission, const char *target, const struct verdict *verdict);
+void denied_mark_brought(struct denied *denied, const char *target); /* of what was added last with that target */
 bool denied_has(const struct denied *denied, const char *target);
 void denied_release(struct denied *denied, const int64_t *grants, size_t count); /* those denials have ended */
 void denied_finish(struct denied *denied);

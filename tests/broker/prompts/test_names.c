@@ -47,14 +47,24 @@ static void expect(struct peer *runner, const char *host, const char *said) {
 	if (strcmp(text, said) != 0) fail_msg("%s: %s, not %s", host, text, said);
 }
 
-static void grant(struct peer *peer, const char *target, const char *effect, json_t *keys) {
+static int64_t grant(struct peer *peer, const char *target, const char *effect, json_t *keys) {
 	json_t *body = json_pack("{s:s, s:s, s:s, s:s}", "permission", "net:access", "target", target, "effect", effect,
 				 "lifetime", "always");
 	if (keys) json_object_update(body, keys);
 	json_decref(keys);
 	json_t *reply = peer_call(peer, "grant", body);
 	if (strcmp(text_of(reply, "type"), "grant") != 0) fail_msg("grant %s: %s", target, text_of(reply, "message"));
+	int64_t id = json_integer_value(json_object_get(json_object_get(reply, "grant"), "id"));
 	json_decref(reply);
+	return id;
+}
+
+/* Of the verdict's grant: its id, or 0. */
+static int64_t grant_of_name(struct peer *runner, const char *host) {
+	json_t *reply = peer_call(runner, "name", json_pack("{s:s}", "host", host));
+	int64_t id = json_integer_value(json_object_get(json_object_get(reply, "verdict"), "grant"));
+	json_decref(reply);
+	return id;
 }
 
 /* How many rows of the history are about that target; *ret_row is the last, the caller's. */
@@ -102,6 +112,23 @@ static void any_port_that_grants_allow_counts(void **state) {
 	expect(runner, "mixed.test", "ask ask");
 	grant(command, "mixed.test:444-65535", "deny", NULL);
 	expect(runner, "mixed.test", "deny grants"); /* and 443 by a rule */
+}
+
+static void a_denial_names_the_grant_that_makes_it_and_does_not_use_it(void **state) {
+	(void)state;
+	CLEANUP_PEER struct peer *runner = runner_new(NULL);
+	CLEANUP_PEER struct peer *command = peer_connect(true);
+	const int64_t denial = grant(command, "asked.test", "deny", NULL);
+	grant(command, "given.test", "allow", NULL);
+	for (int i = 0; i < 2; i++) assert_int_equal(grant_of_name(runner, "asked.test"), denial);
+	assert_int_equal(grant_of_name(runner, "given.test"), 0);
+	assert_int_equal(grant_of_name(runner, "x.bad.test"), 0);
+	json_t *reply = peer_call(command, "list", json_pack("{s:s}", "what", "grants")), *item;
+	size_t index;
+	json_array_foreach (json_object_get(reply, "items"), index, item)
+		assert_int_equal(json_integer_value(json_object_get(item, "uses")), 0);
+	assert_int_equal(index, 2);
+	json_decref(reply);
 }
 
 static void nobody_is_asked_and_no_grant_is_used(void **state) {
@@ -197,6 +224,7 @@ int main(void) {
 	static const struct CMUnitTest tests[] = {
 		TEST(any_port_that_rules_allow_or_ask_about_counts),
 		TEST(any_port_that_grants_allow_counts),
+		TEST(a_denial_names_the_grant_that_makes_it_and_does_not_use_it),
 		TEST(nobody_is_asked_and_no_grant_is_used),
 		TEST(a_denied_name_is_in_the_history_once),
 		TEST(attack_broker_12_names_without_end_fill_no_disk),

@@ -82,9 +82,9 @@ static char *needs_text(const struct call *call, unsigned wanted) {
 	call_needs_find(call, wanted, &world, &needs);
 	CLEANUP_STRING struct string text = {0};
 	for (size_t i = 0; i < needs.count; i++)
-		string_appendf(&text, "%s%s %s%s%s", i ? ", " : "", permissions[needs.items[i].permission],
+		string_appendf(&text, "%s%s %s%s%s%s", i ? ", " : "", permissions[needs.items[i].permission],
 			       needs.items[i].path, needs.items[i].by_folder ? " in" : "",
-			       needs.items[i].listing ? " list" : "");
+			       needs.items[i].listing ? " list" : "", needs.items[i].brought ? " brought" : "");
 	return string_steal(&text);
 }
 
@@ -207,14 +207,14 @@ static void names_change_their_folder(void **state) {
 		{"-/w/a", "+/ask/b", "write /ask in"},
 		{"-/w/a", "+/w/mask", "write /w/mask"}, /* git's way to write .git/config */
 		{"+/w/above", NULL, ""},
-		{"-/w/a", "+/w/above", "write /w/above/masked"}, /* brings what is below it along */
+		{"-/w/a", "+/w/above", "write /w/above/masked brought"}, /* brings what is below it along */
 		{"-/w/above", "+/w/b", ""},
 		{"+/w/mask-new", NULL, "write /w/mask-new"},
 		{"-/w/a", "+/w/mask-new", "write /w/mask-new"},
 		{"-/w/a", "+/w/around", ""}, /* the kernel refuses that */
-		{"-/w/a", "+/w/around-new", "write /w/around-new/masked"},
-		{"-/w/a", "+/w/around/empty", "write /w/around/empty/masked"},
-		{"%/w/a", "%/w/around", "write /w/around/masked"},
+		{"-/w/a", "+/w/around-new", "write /w/around-new/masked brought"},
+		{"-/w/a", "+/w/around/empty", "write /w/around/empty/masked brought"},
+		{"%/w/a", "%/w/around", "write /w/around/masked brought"},
 		{"+/w/around-new", NULL, ""},
 		{"=/ask/a", "+/w/b", ""}, /* link(2) from there changes nothing there */
 		{"=/w/a", "+/ask/b", "write /ask in"},

@@ -18,6 +18,7 @@ struct need {
 	bool by_folder;                  /* a new name in `path`, which is a folder: offered first (atomic saves) */
 	bool listing;                    /* the call lists `path` */
 	bool folder;                     /* the host has a folder at `path` */
+	bool brought;                    /* what is moved to a folder above `path` may have such a name in it */
 	const char *name; /* of `by_folder`: what the call makes or removes there (held.h); of a link: the link; or
 			   * NULL */
 };
