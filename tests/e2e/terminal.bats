@@ -371,9 +371,11 @@ pages_to() {
 	local signal
 	echo 'a kept line' >"$HOME/kept"
 	for signal in STOP TSTP; do
-		type_line "clear; sbx run -- sh -c 'cat ~/kept & sleep 1; kill -$signal \$\$; wait; echo over'"
+		rm -f go
+		type_line "clear; sbx run -- sh -c 'cat ~/kept & until [ -e go ]; do sleep 0.1; done; kill -$signal \$\$; wait; echo over'"
 		sees_question
 		first=$(code)
+		touch go
 		sees 'Stopped'
 		[ "$(sbx prompts --json | jq length)" = 1 ]
 		type_line 'clear; echo back $((20 + 3))'

@@ -49,14 +49,24 @@ picture() {
 	(cd "$top" && find . -printf '%p %M %s %T@ %l\n' | sort && find . -type f -print0 | sort -z | xargs -0 sha256sum)
 }
 
-# tried: each call in a process of its own, for one that goes through many folders is asked about what holds them all.
+# tried: each call in a process of its own, for one that goes through many folders is asked about what holds them all. Eight of them
+# in a sandbox: each brings a folder that somebody works in (${root}), of which there are 24 at most.
 tried() {
-	# shellcheck disable=SC2086 # words
-	run timeout 120 sbx run -- sh -c 'for name; do ./touch "$0" "$name"; done' "$top" $names
-	output=$(grep -v '^sbx: ' <<<"$output") # the last words
+	local group=() name all=''
+	while read -r name; do
+		group+=("$name")
+		[ "${#group[@]}" -lt 8 ] || { tried_together "${group[@]}" && group=() || return 1; }
+	done <<<"$names"
+	[ "${#group[@]}" = 0 ] || tried_together "${group[@]}" || return 1
+	output=$(grep . <<<"$all")
 	echo "$output"
-	[ "$status" = 0 ]
 	[ "$(grep -cE '^[a-z0-9-]+ [^ ]+' <<<"$output")" -ge "$(wc -l <<<"$names")" ]
+}
+
+tried_together() {
+	run timeout 120 sbx run -- sh -c 'for name; do ./touch "$0" "$name"; done' "$top" "$@"
+	all+=$(grep -v '^sbx: ' <<<"$output")$'\n' # without the last words
+	[ "$status" = 0 ] || { echo "$output" && return 1; }
 }
 
 # ended WORD…: each call ended with one of them.
