@@ -106,3 +106,13 @@ int file_open_private_directory(const char *path, struct error *error) {
 	int r = file_make_directories(path, error);
 	return r < 0 ? r : file_open_demanded(AT_FDCWD, path, path, &demand, error);
 }
+
+bool file_is_there(const char *path) {
+	struct stat status;
+	return lstat(path, &status) == 0;
+}
+
+bool file_is_in(const char *folder, const char *name) {
+	CLEANUP_FREE char *path = path_join(folder, name);
+	return file_is_there(path);
+}

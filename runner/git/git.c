@@ -20,6 +20,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/path.h"
 #include "calls/regular.h"
 #include "git_config.h"
@@ -58,12 +59,6 @@ static void protect_add(struct git_layout *layout, const char *path) {
 	strings_take(&layout->protect, normal);
 }
 
-static bool is_there(const char *directory, const char *name) {
-	CLEANUP_FREE char *path = path_join(directory, name);
-	struct stat status;
-	return lstat(path, &status) == 0;
-}
-
 static bool is_folder(const char *directory, const char *name) {
 	CLEANUP_FREE char *path = path_join(directory, name);
 	struct stat status;
@@ -72,7 +67,7 @@ static bool is_folder(const char *directory, const char *name) {
 
 /* HEAD may be a link, also one to a branch that was packed away: git follows it by its text. */
 static bool is_repository(const char *directory) {
-	return is_there(directory, "HEAD") && is_folder(directory, "objects") && is_folder(directory, "refs");
+	return file_is_in(directory, "HEAD") && is_folder(directory, "objects") && is_folder(directory, "refs");
 }
 
 static bool is_apart(const char *one, const char *two) {
@@ -128,6 +123,10 @@ static char *pointer_read(const char *directory, const char *name, const char *p
 	return value[0] ? real_path(directory, value) : NULL;
 }
 
+bool git_is_directory_below(const char *folder) {
+	return file_is_in(folder, "HEAD") || file_is_in(folder, "config") || file_is_in(folder, "gitdir");
+}
+
 /* Each directory below `directory` that looks like a git directory of a submodule or linked worktree. */
 static void protect_below(struct git_layout *layout, const char *directory, int depth, int *budget) {
 	static const char *const bulky[] = {"objects", "refs", "logs", "hooks", "info", "lfs", "rr-cache"};
@@ -141,8 +140,7 @@ static void protect_below(struct git_layout *layout, const char *directory, int 
 		for (size_t i = 0; i < ARRAY_LENGTH(bulky); i++) skip |= string_equal(entry->d_name, bulky[i]);
 		if (skip) continue;
 		CLEANUP_FREE char *below = path_join(directory, entry->d_name);
-		if (is_there(below, "HEAD") || is_there(below, "config") || is_there(below, "gitdir"))
-			protect_directory(layout, below);
+		if (git_is_directory_below(below)) protect_directory(layout, below);
 		protect_below(layout, below, depth - 1, budget);
 	}
 	closedir(stream);
@@ -267,7 +265,7 @@ static bool read_folder(struct git_layout *layout, const char *dotgit) {
 	if (!layout->directory) return false;
 	layout->common = pointer_read(layout->directory, "commondir", "");
 	if (!layout->common) layout->common = string_copy(layout->directory);
-	return is_there(layout->directory, "HEAD") && is_repository(layout->common);
+	return file_is_in(layout->directory, "HEAD") && is_repository(layout->common);
 }
 
 static size_t hash_size_of(const char *common, const char *home) {

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/file.h"
 #include "base/path.h"
 #include "calls/regular.h"
 
@@ -15,7 +16,7 @@ enum {
 	REVIEW_ENTRIES = 20 * 1000,
 };
 
-#define GIT_TODO "rebase-merge/git-rebase-todo"
+#define REBASE_LIST "rebase-merge/git-rebase-todo"
 
 static void reviewed_finish(struct git_reviewed *reviewed) {
 	free(reviewed->directory);
@@ -81,12 +82,6 @@ static void read_patterns(struct git_reviewed *reviewed) {
 	take_patterns(text, &reviewed->patterns);
 }
 
-static bool is_there(const char *directory, const char *name) {
-	CLEANUP_FREE char *path = path_join(directory, name);
-	struct stat status;
-	return lstat(path, &status) == 0;
-}
-
 /* A line of git-rebase-todo that runs a program: "exec make", or "x make" (git-rebase(1)). */
 static bool is_command(const char *line) {
 	static const char *const words[] = {"exec", "x"};
@@ -99,22 +94,19 @@ static bool is_command(const char *line) {
 
 static void read_plans(struct git_reviewed *reviewed) {
 	static const char *const plans[] = {"rebase-merge", "rebase-apply", "sequencer"};
-	CLEANUP_FREE char *todo = path_join(reviewed->directory, GIT_TODO), *text = NULL;
+	CLEANUP_FREE char *list = path_join(reviewed->directory, REBASE_LIST), *text = NULL;
 	size_t size = 0;
 	for (size_t i = 0; i < ARRAY_LENGTH(plans); i++)
-		if (is_there(reviewed->directory, plans[i])) strings_add(&reviewed->plans, plans[i]);
-	reviewed->all_commands = !is_there(reviewed->directory, GIT_TODO);
-	if (!stamp_take(todo, &reviewed->plan) || reviewed->all_commands) return;
-	if (regular_read(todo, REVIEW_PLAN_MAX, &text, &size, NULL) < 0) return;
+		if (file_is_in(reviewed->directory, plans[i])) strings_add(&reviewed->plans, plans[i]);
+	const bool plain = stamp_take(list, &reviewed->plan);
+	reviewed->all_commands = reviewed->plan.inode == 0; /* there is none */
+	if (!plain || reviewed->all_commands) return;
+	if (regular_read(list, REVIEW_PLAN_MAX, &text, &size, NULL) < 0) return;
 	reviewed->all_commands = strlen(text) == size;
 	char *rest = text;
 	for (char *line; (line = strsep(&rest, "\n"));)
 		if (is_command(line)) strings_add(&reviewed->commands, line);
 	strings_sort(&reviewed->commands);
-}
-
-static bool is_git_directory(const char *path) {
-	return is_there(path, "HEAD") || is_there(path, "config") || is_there(path, "gitdir");
 }
 
 /* False past a bound. */
@@ -125,7 +117,7 @@ static bool read_below(const char *folder, int depth, int *budget, struct string
 	for (const struct dirent *entry; whole && (entry = readdir(stream));) {
 		if (path_is_dots(entry->d_name) || (entry->d_type != DT_DIR && entry->d_type != DT_UNKNOWN)) continue;
 		CLEANUP_FREE char *path = path_join(folder, entry->d_name);
-		const bool found = is_git_directory(path);
+		const bool found = git_is_directory_below(path);
 		whole = --*budget > 0 && below->count < GIT_BELOW_MAX;
 		if (found) strings_add(below, path);
 		if (!found && whole) whole = read_below(path, depth - 1, budget, below);
@@ -238,8 +230,9 @@ static void compare_plans(const struct comparison *comparison) {
 	if (after->all_commands)
 		strings_subtract(&after->commands, &before->commands, &fresh);
 	else if (!stamps_equal(&before->plan, &after->plan))
-		strings_add(&fresh, GIT_TODO);
-	if (fresh.count > 0 && strings_contain(&before->plans, "rebase-merge")) tell(comparison, GIT_PLANNED, GIT_TODO);
+		strings_add(&fresh, REBASE_LIST);
+	if (fresh.count > 0 && strings_contain(&before->plans, "rebase-merge"))
+		tell(comparison, GIT_PLANNED, REBASE_LIST);
 }
 
 static void compare(const struct comparison *comparison) {

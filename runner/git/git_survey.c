@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/file.h"
 #include "base/path.h"
 #include "base/text.h"
 #include "git_index.h"
@@ -34,11 +35,6 @@ void git_survey_finish(struct git_survey *survey) {
 	strings_finish(&survey->shut);
 	strings_finish(&survey->notes);
 	*survey = (struct git_survey){0};
-}
-
-static bool is_there(const char *path) {
-	struct stat status;
-	return lstat(path, &status) == 0;
 }
 
 static bool is_folder(int parent, const struct dirent *entry) {
@@ -97,7 +93,7 @@ static bool survey_packages(const char *path, bool scope, size_t *packages, stru
 		--*packages;
 		if (!scope && entry->d_name[0] == '@')
 			survey_packages(package, true, packages, survey);
-		else if (is_there(dotgit))
+		else if (file_is_there(dotgit))
 			strings_add(&survey->repositories, package);
 	}
 	closedir(stream);
@@ -171,7 +167,7 @@ static void survey_index(struct git_survey *survey) {
 		if (path_normalise(survey->top, links->items[i], &folder, NULL) < 0) continue;
 		if (!path_is_below(folder, survey->top) || string_equal(folder, survey->top)) continue;
 		CLEANUP_FREE char *dotgit = path_join(folder, ".git");
-		if (is_there(dotgit) && !strings_contain(&survey->repositories, folder))
+		if (file_is_there(dotgit) && !strings_contain(&survey->repositories, folder))
 			strings_add(&survey->repositories, folder);
 	}
 }

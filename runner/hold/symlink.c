@@ -21,23 +21,18 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/file.h"
 #include "base/path.h"
 #include "base/string.h"
 #include "plan/lead.h"
 
 /* Reading */
 
-static bool is_there(const char *folder, const char *name) {
-	CLEANUP_FREE char *path = path_join(folder, name);
-	struct stat status;
-	return lstat(path, &status) == 0;
-}
-
 /* As git has it (setup.c, is_git_directory). */
 static bool is_git_directory(const char *folder) {
 	if (string_equal(path_name(folder), ".git")) return true;
-	if (!is_there(folder, "HEAD")) return false;
-	return is_there(folder, "commondir") || (is_there(folder, "objects") && is_there(folder, "refs"));
+	if (!file_is_in(folder, "HEAD")) return false;
+	return file_is_in(folder, "commondir") || (file_is_in(folder, "objects") && file_is_in(folder, "refs"));
 }
 
 /* Up to a folder that is above `known`, too: that one is none. */

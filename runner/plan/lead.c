@@ -157,9 +157,8 @@ static void step_to(struct walk *walk, int fd, bool jumped) {
 
 /* The folder that the last name of a path is in, without the slashes before it; *ret_name is the rest. */
 static char *folder_of(const char *path, const char **ret_name) {
-	const char *start = path + strspn(path, "/"), *name = start + strlen(start);
-	while (name > start && name[-1] == '/') name--;
-	while (name > start && name[-1] != '/') name--;
+	size_t size;
+	const char *start = path + strspn(path, "/"), *name = path_last(start, &size);
 	*ret_name = name;
 	return string_copy_bytes(start, (size_t)(name - start));
 }

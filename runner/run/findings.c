@@ -1,8 +1,8 @@
 #include "findings.h"
 
 #include <string.h>
-#include <sys/stat.h>
 
+#include "base/file.h"
 #include "base/log.h"
 #include "base/path.h"
 #include "base/text.h"
@@ -85,11 +85,6 @@ static char *near_path(const struct scene *scene, const char *path) {
 
 /* Names that would have been protected */
 
-static bool is_there(const char *path) {
-	struct stat status;
-	return lstat(path, &status) == 0;
-}
-
 /* Nothing is said of what was allowed. */
 static void add_new(const struct findings_options *options, const char *path, struct strings *paths) {
 	if (!strings_contain(options->made->allowed, path) && !strings_contain(paths, path)) strings_add(paths, path);
@@ -99,7 +94,7 @@ static void add_new(const struct findings_options *options, const char *path, st
 static void look_at_protected(const struct findings_options *options, struct strings *paths) {
 	const struct strings *missing = &options->plan->missing, *made = &options->made->paths;
 	for (size_t i = 0; i < missing->count; i++)
-		if (is_there(missing->items[i])) add_new(options, missing->items[i], paths);
+		if (file_is_there(missing->items[i])) add_new(options, missing->items[i], paths);
 	for (size_t i = 0; i < made->count; i++) add_new(options, made->items[i], paths);
 }
 
@@ -118,15 +113,17 @@ static void add_bound(struct findings *findings, const char *root, const char *o
 
 /* Repositories */
 
+static void add_repository(const struct strings *known, struct strings *repositories, const char *path) {
+	if (!strings_contain(known, path) && !strings_contain(repositories, path)) strings_add(repositories, path);
+}
+
 static void compare_survey(const struct git_survey *before, const struct strings *known, struct strings *paths,
 			   struct findings *findings) {
 	CLEANUP_STRINGS struct strings fresh = {0};
 	size_t folders = 0;
 	if (!git_survey_compare(before, &fresh, &folders))
 		add_bound(findings, before->root, "repositories", "folders", folders);
-	for (size_t i = 0; i < fresh.count; i++)
-		if (!strings_contain(known, fresh.items[i]) && !strings_contain(paths, fresh.items[i]))
-			strings_add(paths, fresh.items[i]);
+	for (size_t i = 0; i < fresh.count; i++) add_repository(known, paths, fresh.items[i]);
 }
 
 static void look_at_repositories(const struct scene *scene, const struct strings *known, struct strings *paths,
@@ -146,7 +143,7 @@ static void look_beside(const struct scene *scene, const char *repository, struc
 		const struct view_path *entry = &scene->view->paths[i];
 		if (!entry->mask || entry->pattern || !path_is_below(entry->path, root)) continue;
 		CLEANUP_FREE char *path = string_format("%s%s", folder, entry->path + strlen(root));
-		if (!path_is_below(path, repository) && is_there(path) && !strings_contain(paths, path))
+		if (!path_is_below(path, repository) && file_is_there(path) && !strings_contain(paths, path))
 			strings_add(paths, path);
 	}
 }
@@ -247,11 +244,6 @@ static void add_of_git(const struct news *news, enum finding_kind kind, const st
 	findings_add(news->findings, kind, target, shown, detail);
 }
 
-static void add_repository(const struct news *news, const char *path) {
-	if (!strings_contain(news->known, path) && !strings_contain(news->repositories, path))
-		strings_add(news->repositories, path);
-}
-
 /* What the finding is about. */
 enum about { ABOUT_ENTRY, ABOUT_INSIDE, ABOUT_EXCLUDE, ABOUT_DIRECTORY, ABOUT_NAME };
 
@@ -291,7 +283,7 @@ static void add_news(void *context, const struct git_reviewed *of, enum git_news
 	const struct news *news = context;
 	CLEANUP_FREE char *target = target_of(of, told[what].about, name);
 	if (told[what].kind == FINDING_REPOSITORY)
-		add_repository(news, target);
+		add_repository(news->known, news->repositories, target);
 	else
 		add_of_git(news, told[what].kind, of, told[what].how, target, name);
 }

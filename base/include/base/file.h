@@ -19,6 +19,10 @@ int file_read_fd(int fd, const char *name, size_t limit, char **ret_bytes, size_
 /* Replace the file in one step (temporary name beside it, fsync, rename). */
 int file_write(const char *path, const char *bytes, size_t size, mode_t mode, struct error *error);
 
+/* Has the path a name that is there, or the folder one? Also that of a link, wherever it leads. */
+bool file_is_there(const char *path);
+bool file_is_in(const char *folder, const char *name);
+
 /* What a file or directory must be like to be believed. */
 struct file_demand {
 	mode_t kind; /* S_IFREG or S_IFDIR */
