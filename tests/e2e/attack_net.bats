@@ -474,7 +474,7 @@ for address in "\0" + sys.argv[1], sys.argv[2]:
 time.sleep(60)
 END
 	echo $! >"$HOME/run/unix.pid"
-	wait_for 30 test -S "$HOME/run/plain.sock"
+	wait_for 30 listens "$HOME/run/plain.sock"
 	[ "$(./probe connect-unix "@$name")" = worked ]
 	for address in "@$name" "$HOME/run/plain.sock" @/tmp/.X11-unix/X0 /tmp/.X11-unix/X0 /run/dbus/system_bus_socket \
 		/var/run/docker.sock /run/docker.sock /run/containerd/containerd.sock /run/systemd/private "/run/user/$(id -u)/bus" \
@@ -502,7 +502,7 @@ for address in sys.argv[1:]:
 time.sleep(60)
 END
 	echo $! >"$HOME/run/deep.pid"
-	wait_for 30 test -S "$granted"
+	wait_for 30 listens "$granted"
 	sbx grant fs:write "$HOME/granted/**" --profile default --ttl 1h
 	for address in "$deep" "$granted"; do
 		[ "$(./probe connect-unix "$address")" = worked ]

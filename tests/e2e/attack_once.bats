@@ -228,7 +228,7 @@ equal_policy() {
 	END
 	listener=$!
 	echo >"$HOME/equal/f"
-	wait_for 60 test -S "$HOME/equal/s"
+	wait_for 60 listens "$HOME/equal/s"
 	decided=$(sbx history --json | jq -s 'last.seq // 0')
 }
 

@@ -274,7 +274,7 @@ asking() {
 	python3 -c 'import signal, socket, sys; s = socket.socket(socket.AF_UNIX); s.bind(sys.argv[1]); s.listen(); signal.pause()' \
 		"$HOME/papers/s" >/dev/null 2>&1 3>&- &
 	local server=$!
-	wait_for 30 test -S "$HOME/papers/s"
+	wait_for 30 listens "$HOME/papers/s"
 	run sbx run -- python3 -c 'import socket, sys
 for path in sys.argv[1:]:
 	s = socket.socket(socket.AF_UNIX)

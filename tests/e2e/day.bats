@@ -39,7 +39,7 @@ git_over_ssh() {
 	ssh-agent -D -a "$SSH_AUTH_SOCK" >"$HOME/run/agent.log" 2>&1 3>&- &
 	echo $! >"$HOME/run/ssh-agent.pid"
 	export SSH_AUTH_SOCK ssh_port
-	wait_for 60 test -S "$SSH_AUTH_SOCK"
+	wait_for 60 listens "$SSH_AUTH_SOCK"
 	chmod 600 "$HOME/project/key"
 	ssh-add -q "$HOME/project/key"
 	rm "$HOME"/project/{key,key.pub,known_hosts}

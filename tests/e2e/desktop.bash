@@ -26,7 +26,7 @@ bus_up() {
 	END
 	dbus-daemon --config-file="$HOME/run/bus.conf" --nofork --nopidfile >"$HOME/run/bus.log" 2>&1 3>&- &
 	echo $! >"$HOME/run/bus.pid"
-	wait_for 60 test -S "$bus"
+	wait_for 60 listens "$bus"
 }
 
 bus_down() {

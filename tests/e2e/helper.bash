@@ -195,6 +195,11 @@ broker_pid() {
 	fi
 }
 
+# listens PATH: its name is there from bind(2) on, but whoever connects before listen(2) is refused. Flag __SO_ACCEPTCON of proc_net(5).
+listens() {
+	grep -q "^[^ ]* [^ ]* [^ ]* 00010000 .* $1\$" /proc/net/unix
+}
+
 # Also one that only waits for its parent to hear of it: some containers' first process takes its time.
 gone() {
 	local stat

@@ -55,7 +55,7 @@ connections() { # connections TARGET: rows of the history
 	export SSH_AUTH_SOCK
 	ssh-agent -D -a "$SSH_AUTH_SOCK" >/dev/null 2>&1 3>&- &
 	echo $! >"$HOME/run/host-agent.pid"
-	wait_for 60 test -S "$SSH_AUTH_SOCK"
+	wait_for 60 listens "$SSH_AUTH_SOCK"
 	ssh-keygen -q -t ed25519 -N '' -C 'a key of the test' -f "$HOME/run/key"
 	ssh-add -q "$HOME/run/key"
 	key=$(ssh-add -l)
@@ -97,7 +97,7 @@ connections() { # connections TARGET: rows of the history
 	local bus=$HOME/project/bus.sock
 	dbus-daemon --session --nofork --nopidfile --address="unix:path=$bus" >"$HOME/run/bus.log" 2>&1 3>&- &
 	echo $! >"$HOME/run/host-bus.pid"
-	wait_for 60 test -S "$bus"
+	wait_for 60 listens "$bus"
 	sbx grant ipc:connect "$bus"
 	run -0 sbx run --profile default -- python3 -c '
 import os, socket

@@ -24,7 +24,7 @@ activator() {
 	systemd-socket-activate --seqpacket --listen "$HOME/run/sbx/broker.sock" --setenv HOME --setenv XDG_RUNTIME_DIR "$@" \
 		>"$HOME/run/activator.log" 2>&1 3>&- &
 	echo $! >"$HOME/run/activator.pid"
-	wait_for 30 test -S "$HOME/run/sbx/broker.sock"
+	wait_for 30 listens "$HOME/run/sbx/broker.sock"
 }
 
 @test "the units are what systemd understands" {
@@ -66,7 +66,7 @@ activator() {
 	systemd-socket-activate --listen "$HOME/run/sbx/stream.sock" --setenv HOME --setenv XDG_RUNTIME_DIR "$SBX_BIN/sbxd" --foreground \
 		>"$HOME/run/activator.log" 2>&1 3>&- &
 	echo $! >"$HOME/run/activator.pid"
-	wait_for 30 test -S "$HOME/run/sbx/stream.sock"
+	wait_for 30 listens "$HOME/run/sbx/stream.sock"
 	socat -u /dev/null "UNIX-CONNECT:$HOME/run/sbx/stream.sock"
 	wait_for 30 gone "$(<"$HOME/run/activator.pid")"
 	run cat "$HOME/run/activator.log"
