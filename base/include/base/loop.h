@@ -7,6 +7,9 @@
  * another way. Allocation ends the process (memory.h), so event_new and event_add don't fail for want of memory, and
  * a descriptor that is open can always be waited for.
  *
+ * A timer's time begins when it is added, not when the callback that adds it was called (libevent keeps that time
+ * otherwise): a deadline doesn't come sooner where the loop is late.
+ *
  * poll(2) tells what is so, not what has changed: who waits for a socket to be writable is told at once and again and
  * again until he no longer waits (EV_ET does nothing here).
  */
