@@ -86,6 +86,12 @@ char *path_parent(const char *path) {
 	return slash && slash > path ? string_copy_bytes(path, (size_t)(slash - path)) : string_copy("/");
 }
 
+bool path_has_up(const char *path) {
+	for (const char *at = path; (at = strstr(at, "..")); at += 2)
+		if ((at == path || at[-1] == '/') && (at[2] == '/' || at[2] == '\0')) return true;
+	return false;
+}
+
 const char *path_last(const char *path, size_t *ret_size) {
 	const char *end = path + strlen(path);
 	while (end > path && end[-1] == '/') end--;

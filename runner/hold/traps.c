@@ -8,8 +8,8 @@
  * unasked, and is found out at the end of the session.)
  *
  * Most calls make, change or remove something in a tree that may be written, by names that no mask has (sights_plain).
- * Where no link is on the way, which one look of the kernel's says (lead_straight), these go on before anything else is
- * looked at. Nothing is kept from one call for the next.
+ * Where no link is on the way, which one look of the kernel's says (lead_is_straight), these go on before anything else
+ * is looked at. Nothing is kept from one call for the next.
  *
  * A call that goes on uses what is mounted, and no SIGSTOP keeps it from that: a thread that waits for our answer ends
  * its call before it stops. So nothing goes on while something that the broker has said is unread or not carried out,
@@ -262,7 +262,7 @@ static bool is_plain(struct desk *desk, const struct trap_rules *rules, struct t
 	pthread_mutex_lock(&desk->lock);
 	const bool plain = desk->view.seen && desk->view.plain(desk->view.context, trap->call.paths[0]);
 	pthread_mutex_unlock(&desk->lock);
-	return plain;
+	return plain && trap_is_straight(rules, trap);
 }
 
 /* The paths are that thread's if it has been waiting all the while (seccomp_unotify(2), "process reuse"), without which

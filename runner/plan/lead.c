@@ -98,12 +98,6 @@ static bool is_proc(int fd) {
 	return fstatfs(fd, &status) == 0 && status.f_type == PROC_SUPER_MAGIC;
 }
 
-static bool has_up(const char *path) {
-	for (const char *at = path; (at = strstr(at, "..")); at += 2)
-		if ((at == path || at[-1] == '/') && (at[2] == '/' || at[2] == '\0')) return true;
-	return false;
-}
-
 static int read_link(int fd, const char *name, char text[PATH_MAX]) {
 	ssize_t size = readlinkat(fd, name, text, PATH_MAX - 1);
 	if (size < 0) return -errno;
@@ -174,7 +168,7 @@ static int open_straight(int at, const char *path, uint64_t flags) {
 static void go_straight(struct walk *walk) {
 	const char *name;
 	CLEANUP_FREE char *folder = folder_of(walk->rest, &name);
-	if (!folder[0] || has_up(folder)) return;
+	if (!folder[0] || path_has_up(folder)) return;
 	int fd = open_straight(walk->at, folder, O_DIRECTORY);
 	if (fd < 0) return;
 	memmove(walk->rest, name, strlen(name) + 1);
@@ -191,7 +185,7 @@ static int open_next(const struct walk *walk, const char *name) {
 static int leave_curtain(struct walk *walk, const char *start, char **ret_path) {
 	CLEANUP_FREE char *parent = NULL;
 	walk->missing = -ESTALE;
-	if (!has_up(start)) return end_at_name(walk, start, ret_path);
+	if (!path_has_up(start)) return end_at_name(walk, start, ret_path);
 	if (strncmp(start, "..", 2) != 0 || (start[2] && start[2] != '/')) return -EXDEV;
 	int r = place_of(walk, "..", &parent);
 	if (r < 0) return r;
@@ -331,36 +325,22 @@ int lead_root(pid_t thread) {
 
 /* What isn't at hand is looked up, but not in the curtain. */
 static bool is_link(const struct lead *lead, int folder, const char *name) {
-	int fd = open_straight(folder, name, 0);
-	if (fd == -EAGAIN && (lead->curtain == 0 || lead_device(folder) != lead->curtain)) {
-		const struct open_how how = {.flags = O_PATH | O_CLOEXEC,
-					     .resolve = RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS};
-		fd = (int)syscall(SYS_openat2, folder, name, &how, sizeof how);
-		if (fd < 0) fd = -errno;
-	}
-	fd_close(fd < 0 ? -1 : fd);
-	return fd < 0 && fd != -ENOENT;
+	char text;
+	if (lead->curtain != 0 && lead_device(folder) == lead->curtain) return true;
+	return readlinkat(folder, name, &text, sizeof text) >= 0 || (errno != EINVAL && errno != ENOENT);
 }
 
-/* By the name of `start`, unless it is absolute. */
-static int name_straight(int start, const char *path, char **ret_path) {
-	char link[32], text[PATH_MAX] = "/";
-	snprintf(link, sizeof link, "/proc/self/fd/%d", start);
-	if (path[0] != '/' && (read_link(AT_FDCWD, link, text) < 0 || text[0] != '/')) return -ENOENT;
-	if (string_ends(text, LEAD_REMOVED)) return -ENOENT;
-	return path_normalise(text, path, ret_path, NULL);
+/* With the last name at hand, or as one that isn't there, one look is enough. */
+static bool is_straight_to_its_end(int root, const char *place) {
+	int fd = open_straight(root, place + 1, 0);
+	if (fd >= 0) close(fd);
+	return fd >= 0 || fd == -ENOENT;
 }
 
-int lead_straight(const struct lead *lead, int root, const char *path, char **ret_path) {
-	const char *name;
-	CLEANUP_FREE char *folder = folder_of(path, &name);
-	if (!*name || has_up(path)) return -EAGAIN;
-	CLEANUP_FD int start = path[0] == '/' ? -1 : open_folder(lead), opened = -1;
-	int at = path[0] == '/' ? root : start;
-	if (at >= 0 && folder[0]) {
-		opened = open_straight(at, folder, O_DIRECTORY);
-		at = opened;
-	}
-	if (at < 0 || (lead->last && is_link(lead, at, name))) return -EAGAIN;
-	return name_straight(start, path, ret_path) < 0 ? -EAGAIN : 0;
+bool lead_is_straight(const struct lead *lead, int root, const char *place) {
+	if (root < 0 || place[1] == '\0') return false;
+	if (lead->last && is_straight_to_its_end(root, place)) return true;
+	CLEANUP_FREE char *folder = path_parent(place);
+	CLEANUP_FD int fd = open_straight(root, folder[1] ? folder + 1 : ".", O_DIRECTORY);
+	return fd >= 0 && !(lead->last && is_link(lead, fd, path_name(place)));
 }

@@ -35,8 +35,8 @@ int lead_open(const struct lead *lead, const char *path, int *ret_fd, char **ret
  * (filter_make.c). */
 int lead_root(pid_t thread);
 
-/* Quicker than lead_find, of a name that is made, where its folder is there, with no link on the way to it and, if
- * `last`, none at the end. `root` is that of the sandbox, or -1: then an absolute path isn't looked at. The walk begins
- * at the thread's own folder or descriptor; *ret_path is by that one's name, which may be a newer mount's by now.
- * -EAGAIN: it takes lead_find. */
-int lead_straight(const struct lead *lead, int root, const char *path, char **ret_path);
+/* Is `place`, the normal name of what is to be made, what lead_find would find, since its folder is there with no link
+ * on the way to it and, if `last`, none at the end? Quicker; false also where that takes a walk. `root` is the
+ * sandbox's, or -1. It begins there whatever the thread has begun at: what lies below a newer mount is judged by what
+ * has its name. */
+bool lead_is_straight(const struct lead *lead, int root, const char *place);

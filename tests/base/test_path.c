@@ -87,6 +87,17 @@ static void parts(void **state) {
 	assert_int_equal(path_depth("/a/b"), 2);
 }
 
+static void ways_up(void **state) {
+	(void)state;
+	static const struct {
+		const char *path;
+		bool up;
+	} cases[] = {{"..", true},     {"../a", true},   {"a/..", true},   {"/a/../b", true},
+		     {"a/...", false}, {"..a/b", false}, {"a../b", false}, {".", false},
+		     {"", false},      {"a..", false},   {"/..", true}};
+	for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) assert_int_equal(path_has_up(cases[i].path), cases[i].up);
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(normal_forms),
@@ -94,6 +105,7 @@ int main(void) {
 		cmocka_unit_test(below_is_by_whole_names),
 		cmocka_unit_test(what_is_below_follows_directly),
 		cmocka_unit_test(parts),
+		cmocka_unit_test(ways_up),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -24,5 +24,6 @@ char *path_join(const char *directory, const char *name);
 char *path_parent(const char *path);     /* of "/" is "/" */
 const char *path_name(const char *path); /* borrowed: what is behind the last slash */
 bool path_is_dots(const char *name);     /* "." or ".." */
+bool path_has_up(const char *path);      /* is one of its names ".."? */
 /* Where the last name begins and how long it is, also of a path that isn't normal: without the slashes behind it. */
 const char *path_last(const char *path, size_t *ret_size);
