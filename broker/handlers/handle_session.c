@@ -51,6 +51,7 @@ static const struct body_field open_fields[] = {
 	{"offline", BODY_FLAG, OPTIONAL, offsetof(struct session_open, offline), 0, NULL},
 	{"record", BODY_FLAG, OPTIONAL, offsetof(struct session_open, record), 0, NULL},
 	{"before", BODY_INTEGER, OPTIONAL, offsetof(struct session_open, before), 0, NULL},
+	{"answering", BODY_INTEGER, OPTIONAL, offsetof(struct session_open, answering), 0, NULL},
 };
 static const struct body_shape open_shape = BODY_SHAPE_OF(struct session_open, open_fields);
 

@@ -4,8 +4,9 @@
  * Pages are taken from the first free one on, and written when they are taken: so none has a hole before it, which
  * would say something else than what can be written.
  *
- * A runner has its page locked for the time of an answer (F_OFD_SETLK, fcntl(2)), which the kernel shows us and undoes
- * when it dies. Whoever locks it after a write has what was written for his answer.
+ * For the time of an answer a runner has a word in a memory file of its own (schema/clearance.h), which we read by
+ * /proc/PID/fd. Only of a memory file is it known that opening it and reading it waits for nobody; the name of any
+ * other begins otherwise, unless root gave it (proc_pid_fd(5)).
  *
  * A runner follows its page before it has begun anew with us, and may fail to: what it has mapped then is a page that
  * was left. So that page is its own until it has ended.
@@ -14,7 +15,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -35,8 +38,9 @@ static const char name[] = "broker.clearance";
 
 struct page {
 	bool taken;
-	pid_t runner; /* that took it last */
-	int pidfd;    /* of it, once the page is left; owned */
+	pid_t runner;  /* that took it last */
+	int pidfd;     /* of it, once the page is left; owned */
+	int answering; /* its memory file, or -1 */
 };
 
 struct clearances {
@@ -77,12 +81,17 @@ static bool is_named(const struct clearances *clearances) {
 	       named.st_ino == status.st_ino && named.st_dev == status.st_dev;
 }
 
+static void close_page(struct page *page) {
+	fd_close(page->pidfd);
+	fd_close(page->answering);
+}
+
 void clearances_free(struct clearances *clearances) {
 	if (!clearances) return;
 	if (is_named(clearances)) unlink(clearances->path);
 	fd_close(clearances->fd);
 	free(clearances->path);
-	for (size_t i = 0; i < clearances->count; i++) fd_close(clearances->pages[i].pidfd);
+	for (size_t i = 0; i < clearances->count; i++) close_page(&clearances->pages[i]);
 	free(clearances->pages);
 	free(clearances);
 }
@@ -101,32 +110,47 @@ static bool is_free(const struct page *page, pid_t runner) {
 
 static void add_page(struct clearances *clearances) {
 	clearances->pages = array_grow(clearances->pages, clearances->count, sizeof *clearances->pages);
-	clearances->pages[clearances->count++] = (struct page){.pidfd = -1};
+	clearances->pages[clearances->count++] = (struct page){.pidfd = -1, .answering = -1};
 }
 
-int clearances_take(struct clearances *clearances, pid_t runner, bool given, size_t *ret_page, struct error *error) {
+static int open_answering(const struct clearances_follower *follower) {
+	static const char memory[] = "/memfd:";
+	char path[64], begin[sizeof memory];
+	if (follower->answering <= 0 || follower->answering > INT32_MAX) return -1;
+	snprintf(path, sizeof path, "/proc/%d/fd/%d", (int)follower->runner, (int)follower->answering);
+	CLEANUP_FD int named = open(path, O_PATH | O_CLOEXEC);
+	snprintf(path, sizeof path, "/proc/self/fd/%d", named);
+	const ssize_t size = readlink(path, begin, strlen(memory));
+	const bool is_memory = size == (ssize_t)strlen(memory) && strncmp(begin, memory, (size_t)size) == 0;
+	return named >= 0 && is_memory ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+}
+
+int clearances_take(struct clearances *clearances, const struct clearances_follower *follower, bool given,
+		    size_t *ret_page, struct error *error) {
 	size_t page = 0;
-	while (page < clearances->count && !is_free(&clearances->pages[page], runner)) page++;
+	while (page < clearances->count && !is_free(&clearances->pages[page], follower->runner)) page++;
 	const int r = clearances_write(clearances, page, given, error);
 	if (r < 0) return r;
 	if (page == clearances->count) add_page(clearances);
-	fd_close(clearances->pages[page].pidfd);
-	clearances->pages[page] = (struct page){.taken = true, .runner = runner, .pidfd = -1};
+	close_page(&clearances->pages[page]);
+	clearances->pages[page] = (struct page){
+		.taken = true, .runner = follower->runner, .pidfd = -1, .answering = open_answering(follower)};
 	*ret_page = page;
 	return 0;
 }
 
 void clearances_leave(struct clearances *clearances, size_t page, int runner_pidfd) {
 	clearances->pages[page].taken = false;
+	fd_close(clearances->pages[page].answering);
+	clearances->pages[page].answering = -1;
 	clearances->pages[page].pidfd = runner_pidfd;
 }
 
 bool clearances_are_in_use(const struct clearances *clearances, size_t page) {
-	struct flock range = {.l_type = F_WRLCK,
-			      .l_whence = SEEK_SET,
-			      .l_start = (off_t)(page * clearances->page),
-			      .l_len = sizeof(struct clearance_word)};
-	return fcntl(clearances->fd, F_OFD_GETLK, &range) < 0 || range.l_type != F_UNLCK;
+	clearance_answering answering;
+	atomic_thread_fence(memory_order_seq_cst); /* what was written comes before */
+	return pread(clearances->pages[page].answering, &answering, sizeof answering, 0) != sizeof answering ||
+	       answering != 0;
 }
 
 /* proc_pid_maps(5): a mapped file that was removed keeps its path there. */

@@ -20,12 +20,18 @@ struct clearances;
 int clearances_new(const char *folder, struct clearances **ret_clearances, struct error *error);
 void clearances_free(struct clearances *clearances); /* removes it */
 
-int clearances_take(struct clearances *clearances, pid_t runner, bool given, size_t *ret_page, struct error *error);
+struct clearances_follower {
+	pid_t runner;
+	int64_t answering; /* its descriptor of the file by which it says that an answer is under way; 0: none */
+};
+int clearances_take(struct clearances *clearances, const struct clearances_follower *follower, bool given,
+		    size_t *ret_page, struct error *error);
 void clearances_leave(struct clearances *clearances, size_t page, int runner_pidfd); /* takes the pidfd over */
 
 int clearances_write(const struct clearances *clearances, size_t page, bool given, struct error *error);
 
-/* Is its runner in the middle of an answer, which may have begun before the last write? What can't be seen is. */
+/* Is its runner in the middle of an answer, which may have begun before the last write? What can't be seen is, and one
+ * that has ended there. */
 bool clearances_are_in_use(const struct clearances *clearances, size_t page);
 
 /* Does the process follow a clearance of this broker or of one before, as a runner does as long as it lives? True also

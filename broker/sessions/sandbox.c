@@ -12,10 +12,10 @@
  *
  * A thread that waits for its runner's answer ends its call before it stops. So before anything is stopped the runner's
  * clearance is withheld (clearances.h), without which the kernel takes no answer that lets a call go on. A runner may
- * be in the middle of such an answer, and wait for a processor there; its page is locked then. It is waited for until
- * it was seen without the lock once, or stopped, which it is outside of all calls; and the call that it has let go on
- * shows in the passes after that. The clearance is given again when all is confirmed. Of a runner that comes back from
- * another connection it is withheld from the beginning, since it may not have heard what the former one was told.
+ * be in the middle of such an answer, and wait for a processor there, which it says (clearances.h). It is waited for
+ * until it was seen outside of one once, or stopped, which it is outside of all calls; and the call that it has let go
+ * on shows in the passes after that. The clearance is given again when all is confirmed. Of a runner that comes back
+ * from another connection it is withheld from the beginning, since it may not have heard what the former one was told.
  *
  * No signal stops a process for good: SIGCONT comes from the user, from the kernel for a group whose last parent has
  * ended (setpgid(2)), and from a timer that the tool has set before. So one that went on is stopped again, RESUMED_MAX
@@ -388,11 +388,13 @@ static struct sandbox *sandbox_of(struct broker *broker, pid_t runner, int pidfd
 	return sandbox;
 }
 
-int sandbox_new(struct client *runner, bool again, struct sandbox **ret_sandbox, struct error *error) {
+int sandbox_new(struct client *runner, bool again, int64_t answering, struct sandbox **ret_sandbox,
+		struct error *error) {
+	const struct clearances_follower follower = {.runner = runner->pid, .answering = answering};
 	CLEANUP_FD int pidfd = fcntl(runner->pidfd, F_DUPFD_CLOEXEC, 0);
 	size_t clearance;
 	if (pidfd < 0) return error_errno(error, "holding the runner's process");
-	int r = clearances_take(runner->broker->clearances, runner->pid, !again, &clearance, error);
+	int r = clearances_take(runner->broker->clearances, &follower, !again, &clearance, error);
 	if (r < 0) return r;
 	struct sandbox *sandbox = sandbox_of(runner->broker, runner->pid, fd_steal(&pidfd));
 	sandbox->clearance = clearance;

@@ -83,7 +83,8 @@ struct sandbox {
 
 /* Of a session that opens. It holds its runner by a descriptor of its own. `again`: it may run already, and its calls
  * wait until it has confirmed, or is said to begin. */
-int sandbox_new(struct client *runner, bool again, struct sandbox **ret_sandbox, struct error *error);
+int sandbox_new(struct client *runner, bool again, int64_t answering, struct sandbox **ret_sandbox,
+		struct error *error);
 void sandbox_free(struct sandbox *sandbox);
 void sandbox_name(struct sandbox *sandbox, struct session *session); /* once it is open */
 

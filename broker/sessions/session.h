@@ -62,7 +62,8 @@ struct session_open {
 	struct body_ids granted; /* likewise: what a broker before has granted for it; missing: none has */
 	char *policy, *policy_name;
 	bool offline, record;
-	int64_t before; /* the number that its sandbox had with the broker before; 0: none */
+	int64_t before;    /* the number that its sandbox had with the broker before; 0: none */
+	int64_t answering; /* the runner's descriptor of the file that says so (clearances.h); 0: none */
 };
 
 struct session *session_find(const struct broker *broker, int64_t id); /* running ones; NULL */

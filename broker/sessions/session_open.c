@@ -234,7 +234,7 @@ int session_open(struct client *client, const struct session_open *wish, struct 
 	session->recording = wish->record;
 	for (size_t i = 0; i < wish->environment.count; i++)
 		strings_add(&session->environment, wish->environment.items[i]);
-	r = sandbox_new(client, wish->before != 0, &session->sandbox, error);
+	r = sandbox_new(client, wish->before != 0, wish->answering, &session->sandbox, error);
 	if (r == 0) r = session_first_roots(session, wish, error);
 	if (r == 0) r = session_make_rules(session, wish, error);
 	if (r < 0) return r;

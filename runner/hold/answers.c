@@ -59,8 +59,8 @@ static void on_drop(void *context, uint64_t ticket) {
 
 static bool on_behind(void *context) {
 	const struct answers *answers = context;
-	/* The order counts: a message is unread, or being read, until keeper_ended has been called for it. */
-	return session_is_behind(answers->session) || withdrawn_is_awaited(answers->withdrawn);
+	/* The order counts: a message is being read until keeper_ended has been called for it. */
+	return session_is_reading(answers->session) || withdrawn_is_awaited(answers->withdrawn);
 }
 
 static void on_carried_out(void *context, void (*done)(void *argument), void *argument) {

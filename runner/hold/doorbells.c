@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/log.h"
@@ -42,6 +43,23 @@ void doorbells_trap(struct scene *scene) {
 	scene->trapped = !scene->curtain && (doorbells_traps(scene, false) & TRAPS_OPENS);
 }
 
+static bool is_folder(const char *path) {
+	struct stat status;
+	return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
+}
+
+/* Is there a tree that may be read, and is asked about when something in it is changed? What only masks a part of a
+ * writable tree is none. */
+static bool has_tree_to_read(const struct scene *scene) {
+	for (size_t i = 0; i < scene->plan.count; i++) {
+		const struct mount *mount = &scene->plan.mounts[i];
+		const struct view_path *entry = mount->kind == MOUNT_READ ? view_at(scene->view, mount->path) : NULL;
+		if (entry && entry->mode == VIEW_READ && entry->ask_write && !entry->mask && is_folder(mount->source))
+			return true;
+	}
+	return false;
+}
+
 /* What a later view asks for beyond is refused as it is: a filter can't be changed. */
 unsigned doorbells_traps(const struct scene *scene, bool curtain) {
 	const struct view *view = scene->view;
@@ -55,6 +73,7 @@ unsigned doorbells_traps(const struct scene *scene, bool curtain) {
 		if (path->ask_write || view_path_masks(path)) wanted |= TRAPS_WRITES;
 		if (path->mode == VIEW_ASK && !curtain) wanted |= TRAPS_OPENS;
 	}
+	if (has_tree_to_read(scene)) wanted |= TRAPS_DESCRIPTORS;
 	/* "ld.so PROGRAM" only reads it */
 	if (has_programs(view, VIEW_ASK) && !curtain) wanted |= TRAPS_OPENS;
 	return wanted;

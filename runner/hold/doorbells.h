@@ -24,7 +24,8 @@ void doorbells_lacking(const struct scene *scene, const struct view *view, struc
 /* To whoever looks on: traps will have to do, since the curtain can't be had. */
 void doorbells_say_no_curtain(const char *why);
 
-/* Which calls the filter must stop at (enum traps_wanted), so that somebody can be asked; `curtain`: it is there. */
+/* Which calls the filter must stop at (enum traps_wanted), so that somebody can be asked, by the scene's plan;
+ * `curtain`: it is there. */
 unsigned doorbells_traps(const struct scene *scene, bool curtain);
 
 /* Of the calls that the filter stops at (`traps`), those that a view has rules about (enum traps_wanted): others go on

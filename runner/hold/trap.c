@@ -143,15 +143,15 @@ static bool is_simple(const struct trap_rules *rules, const struct trap *trap) {
 
 bool trap_glance(const struct trap_rules *rules, struct trap *trap) {
 	struct call *call = &trap->call;
-	if (!is_simple(rules, trap) || (makes(call, 0) && path_has_up(call->ways[0]))) return false;
+	const struct lead lead = {.thread = trap->thread,
+				  .folder = call->folders[0],
+				  .curtain = rules->curtain,
+				  .still = rules->still,
+				  .last = follows_last(call)};
+	if (!is_simple(rules, trap)) return false;
+	if (makes(call, 0)) return lead_straight(&lead, rules->root, call->ways[0], &call->paths[0]) == 0;
 	call_join(trap->thread, call, 0);
 	return call->paths[0];
-}
-
-bool trap_is_straight(const struct trap_rules *rules, const struct trap *trap) {
-	const struct call *call = &trap->call;
-	const struct lead lead = {.thread = trap->thread, .curtain = rules->curtain, .last = follows_last(call)};
-	return !makes(call, 0) || lead_is_straight(&lead, rules->root, call->paths[0]);
 }
 
 void trap_place(const struct trap_rules *rules, struct trap *trap) {

@@ -1,9 +1,9 @@
 /*
  * trap: one trapped call, as it was read of its thread, and what is to become of it.
  *
- * Promises: trap_read, trap_glance, trap_is_straight and trap_place touch nothing but their arguments and are for any
- * thread: they wait for as long as the tool's memory, or a file system of the sandbox, makes them wait. trap_judge is
- * lexical, but for what call_needs.h says of `exists`.
+ * Promises: trap_read, trap_glance and trap_place touch nothing but their arguments and are for any thread: they wait
+ * for as long as the tool's memory, or a file system of the sandbox, makes them wait. trap_judge is lexical, but for
+ * what call_needs.h says of `exists`.
  */
 #pragma once
 
@@ -35,7 +35,8 @@ struct trap {
 struct trap_rules {
 	unsigned wanted; /* of enum traps_wanted (filter.h) */
 	dev_t curtain;   /* of the curtain's nodes; 0: there is none */
-	int root;        /* of the sandbox (lead_is_straight); -1: it isn't known */
+	int root;        /* of the sandbox (lead_straight); -1: it isn't known */
+	bool still;      /* nothing was mounted since the sandbox began (lead.h) */
 	bool sockets;    /* somebody carries out calls about sockets; otherwise connects are refused */
 };
 
@@ -45,11 +46,9 @@ bool trap_may_start(const struct trap_rules *rules, int number);
 void trap_read(const struct trap_rules *rules, struct socket_caller *caller, const struct seccomp_notif *received,
 	       struct trap *ret_trap);
 
-/* Is it a call that changes what a single path names? Then the trap has that path from here on, by names alone: what
- * trap_place would find where trap_is_straight, unless a newer mount is at its beginning. */
+/* Is it a call that changes what a single path names, and is that known without a walk? Then the path that the trap has
+ * from here on is what trap_place would find, unless a newer mount is at its beginning. */
 bool trap_glance(const struct trap_rules *rules, struct trap *trap);
-/* Of a call that makes a name: is there no link on the way to it? Known without a walk. */
-bool trap_is_straight(const struct trap_rules *rules, const struct trap *trap);
 
 /* Finds what the call names, behind whatever links the tool has laid on the way, and which programs it would run. */
 void trap_place(const struct trap_rules *rules, struct trap *trap);

@@ -8,7 +8,7 @@
  * unasked, and is found out at the end of the session.)
  *
  * Most calls make, change or remove something in a tree that may be written, by names that no mask has (sights_plain).
- * Where no link is on the way, which one look of the kernel's says (lead_is_straight), these go on before anything else
+ * Where no link is on the way, which one look of the kernel's says (lead_straight), these go on before anything else
  * is looked at. Nothing is kept from one call for the next.
  *
  * A call that goes on uses what is mounted, and no SIGSTOP keeps it from that: a thread that waits for our answer ends
@@ -72,7 +72,8 @@ struct trapped {
 struct desk {
 	struct trap_rules rules; /* but for `wanted` */
 	atomic_uint wanted;
-	atomic_int root; /* of the sandbox, as a name alone; -1: no thread of it has come yet */
+	atomic_int root;   /* of the sandbox, as a name alone; -1: no thread of it has come yet */
+	atomic_bool moved; /* the view was another one before: mounts have come or gone */
 	int listener;
 	struct wakeups wakeups; /* of who watches the readers */
 	int handed;             /* eventfd: there is something in `calls` */
@@ -104,6 +105,7 @@ static struct trap_rules rules_of(const struct desk *desk) {
 	struct trap_rules rules = desk->rules;
 	rules.wanted = atomic_load(&desk->wanted);
 	rules.root = atomic_load(&desk->root);
+	rules.still = !atomic_load(&desk->moved);
 	return rules;
 }
 
@@ -260,9 +262,10 @@ static void find_root(struct desk *desk, const struct seccomp_notif *received) {
 static bool is_plain(struct desk *desk, const struct trap_rules *rules, struct trap *trap) {
 	if (!trap_glance(rules, trap)) return false;
 	pthread_mutex_lock(&desk->lock);
-	const bool plain = desk->view.seen && desk->view.plain(desk->view.context, trap->call.paths[0]);
+	const bool same = desk->view.seen && rules->still == !desk->moved;
+	const bool plain = same && desk->view.plain(desk->view.context, trap->call.paths[0]);
 	pthread_mutex_unlock(&desk->lock);
-	return plain && trap_is_straight(rules, trap);
+	return plain;
 }
 
 /* The paths are that thread's if it has been waiting all the while (seccomp_unotify(2), "process reuse"), without which
@@ -624,6 +627,7 @@ void traps_want(struct traps *traps, unsigned wanted) {
 void traps_see(struct traps *traps, const struct traps_view *view) {
 	struct desk *desk = traps->desk;
 	pthread_mutex_lock(&desk->lock);
+	if (!view && desk->view.seen) desk->moved = true;
 	desk->view = view ? *view : (struct traps_view){.seen = NULL};
 	pthread_mutex_unlock(&desk->lock);
 }

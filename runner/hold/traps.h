@@ -65,8 +65,8 @@ struct traps_view {
 };
 
 /* From now on calls for which nothing needs to be asked by what the view says go on without the loop. NULL, as in the
- * beginning: all of them are judged on the loop, by `sight`. When this returns nothing of the one before is used any
- * more. */
+ * beginning, and before anything is mounted: all of them are judged on the loop, by `sight`. When this returns nothing
+ * of the one before is used any more. */
 void traps_see(struct traps *traps, const struct traps_view *view);
 
 /* Of this sandbox until now, for tests and the last words. */

@@ -330,17 +330,49 @@ static bool is_link(const struct lead *lead, int folder, const char *name) {
 	return readlinkat(folder, name, &text, sizeof text) >= 0 || (errno != EINVAL && errno != ENOENT);
 }
 
+/* By the name of `start`. */
+static int name_straight(int start, const char *path, char **ret_path) {
+	char link[32], text[PATH_MAX];
+	snprintf(link, sizeof link, "/proc/self/fd/%d", start);
+	if (read_link(AT_FDCWD, link, text) < 0 || text[0] != '/') return -ENOENT;
+	if (string_ends(text, LEAD_REMOVED)) return -ENOENT;
+	return path_normalise(text, path, ret_path, NULL);
+}
+
 /* With the last name at hand, or as one that isn't there, one look is enough. */
-static bool is_straight_to_its_end(int root, const char *place) {
-	int fd = open_straight(root, place + 1, 0);
+static bool is_straight_to_its_end(int at, const char *path) {
+	int fd = open_straight(at, path, 0);
 	if (fd >= 0) close(fd);
 	return fd >= 0 || fd == -ENOENT;
 }
 
-bool lead_is_straight(const struct lead *lead, int root, const char *place) {
-	if (root < 0 || place[1] == '\0') return false;
-	if (lead->last && is_straight_to_its_end(root, place)) return true;
-	CLEANUP_FREE char *folder = path_parent(place);
-	CLEANUP_FD int fd = open_straight(root, folder[1] ? folder + 1 : ".", O_DIRECTORY);
-	return fd >= 0 && !(lead->last && is_link(lead, fd, path_name(place)));
+static bool is_straight(const struct lead *lead, int at, const char *path) {
+	const char *name;
+	CLEANUP_FREE char *folder = folder_of(path, &name);
+	CLEANUP_FD int opened = -1;
+	if (at < 0 || (lead->last && is_straight_to_its_end(at, path))) return at >= 0;
+	if (folder[0]) at = opened = open_straight(at, folder, O_DIRECTORY);
+	return at >= 0 && !(lead->last && is_link(lead, at, name));
+}
+
+static int straight_from_root(const struct lead *lead, int root, const char *path, char **ret_path) {
+	char link[64], text[PATH_MAX] = "/";
+	CLEANUP_FREE char *place = NULL;
+	snprintf(link, sizeof link, "/proc/%d/cwd", lead->thread);
+	if (path[0] != '/' && (read_link(AT_FDCWD, link, text) < 0 || text[0] != '/')) return -EAGAIN;
+	if (string_ends(text, LEAD_REMOVED) || path_normalise(text, path, &place, NULL) < 0) return -EAGAIN;
+	if (place[1] == '\0' || !is_straight(lead, root, place + 1)) return -EAGAIN;
+	*ret_path = STEAL(place);
+	return 0;
+}
+
+int lead_straight(const struct lead *lead, int root, const char *path, char **ret_path) {
+	size_t size;
+	path_last(path, &size);
+	if (size == 0 || path_has_up(path)) return -EAGAIN;
+	if (path[0] == '/' || (lead->still && lead->folder == AT_FDCWD))
+		return straight_from_root(lead, root, path, ret_path);
+	CLEANUP_FD int start = open_folder(lead);
+	if (!is_straight(lead, start, path)) return -EAGAIN;
+	return name_straight(start, path, ret_path) < 0 ? -EAGAIN : 0;
 }

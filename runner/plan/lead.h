@@ -15,6 +15,7 @@ struct lead {
 	int folder;    /* its descriptor that a path begins at which isn't absolute, or AT_FDCWD */
 	dev_t curtain; /* of its nodes; 0: there are none */
 	bool last;     /* a link at the end is followed, too */
+	bool still;    /* nothing was mounted since the sandbox began: a working folder is where its name says */
 	bool there;    /* what is named is there, not made: also behind a link of /proc at the end (/proc/self/fd/5) */
 };
 
@@ -35,8 +36,8 @@ int lead_open(const struct lead *lead, const char *path, int *ret_fd, char **ret
  * (filter_make.c). */
 int lead_root(pid_t thread);
 
-/* Is `place`, the normal name of what is to be made, what lead_find would find, since its folder is there with no link
- * on the way to it and, if `last`, none at the end? Quicker; false also where that takes a walk. `root` is the
- * sandbox's, or -1. It begins there whatever the thread has begun at: what lies below a newer mount is judged by what
- * has its name. */
-bool lead_is_straight(const struct lead *lead, int root, const char *place);
+/* Quicker than lead_find, of a name that is made, where its folder is there, with no link on the way to it and, if
+ * `last`, none at the end. `root` is that of the sandbox, or -1: then nothing that begins there is looked at. The walk
+ * begins at the thread's own folder or descriptor; *ret_path is by that one's name, which may be a newer mount's by
+ * now. -EAGAIN: it takes lead_find. */
+int lead_straight(const struct lead *lead, int root, const char *path, char **ret_path);

@@ -344,8 +344,11 @@ static bool is_masks_name(const struct sights *sights, const char *name, size_t 
 	for (size_t i = 0; i < size; i++) small[i] = (char)tolower((unsigned char)name[i]);
 	small[size] = '\0';
 	if (has(&names, lower_bound(&names, small, size + 1), small, size)) return true;
-	snprintf(path, sizeof path, "/%.*s", (int)size, name);
-	return sights->shapes.count > 0 && patterns_match(&sights->shapes, path);
+	if (sights->shapes.count == 0) return false;
+	path[0] = '/';
+	memcpy(path + 1, name, size);
+	path[size + 1] = '\0';
+	return patterns_match(&sights->shapes, path);
 }
 
 static bool has_masks_name(const struct sights *sights, const char *names) {

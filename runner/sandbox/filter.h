@@ -21,11 +21,14 @@ enum traps_wanted {
 	TRAPS_SERVERS = 16, /* those, and bind and listen */
 	TRAPS_DIRECT = 32,  /* all of these; a socket may be the host's: no ioctl tells of interfaces, and no option
 			       leads elsewhere (attack N15) */
+	/* With TRAPS_WRITES, also calls that change attributes of what is open, and name nothing (futimens(3)). With
+	 * TRAPS_OPENS always. */
+	TRAPS_DESCRIPTORS = 64,
 	/* Of no filter: what a stopped call is judged by. Programs are denied, too, for which no node stands. */
-	TRAPS_DENIALS = 64,
+	TRAPS_DENIALS = 128,
 };
 
-enum { FILTER_COUNT = 2 * TRAPS_DIRECT };
+enum { FILTER_COUNT = 2 * TRAPS_DESCRIPTORS };
 
 struct filter {
 	const struct sock_filter *steps;

@@ -263,22 +263,6 @@ static bool is_trapped(const struct call_shape *shape, unsigned wanted) {
 	return false;
 }
 
-static int add_trap(scmp_filter_ctx context, const struct call_shape *shape, unsigned wanted) {
-	if (shape->flags == CALL_FLAGS_ACCESS) {
-		const struct scmp_arg_cmp writes = SCMP_CMP(shape->flags_at - 1U, SCMP_CMP_MASKED_EQ, W_OK, W_OK);
-		return seccomp_rule_add_array(context, SCMP_ACT_NOTIFY, shape->number, 1, &writes);
-	}
-	if (shape->flags != CALL_FLAGS_OPEN || (wanted & TRAPS_OPENS))
-		return seccomp_rule_add_array(context, SCMP_ACT_NOTIFY, shape->number, 0, NULL);
-	int r = 0;
-	for (size_t i = 0; r == 0 && i < ARRAY_LENGTH(open_writes); i++) {
-		const struct scmp_arg_cmp is =
-			SCMP_CMP(shape->flags_at - 1U, SCMP_CMP_MASKED_EQ, open_writes[i].mask, open_writes[i].value);
-		r = seccomp_rule_add_array(context, SCMP_ACT_NOTIFY, shape->number, 1, &is);
-	}
-	return r;
-}
-
 /* One rule for each bit of CALL_SET_ID. The runner carries the call out where it is of a folder (hold/set_id.h). */
 static const unsigned set_id[] = {S_ISUID, S_ISGID};
 
@@ -288,6 +272,33 @@ static int add_set_id(scmp_filter_ctx context, const struct call_shape *shape, u
 	for (size_t i = 0; r == 0 && i < ARRAY_LENGTH(set_id); i++) {
 		const struct scmp_arg_cmp has = SCMP_CMP(shape->mode_at - 1U, SCMP_CMP_MASKED_EQ, set_id[i], set_id[i]);
 		r = seccomp_rule_add_array(context, action, shape->number, 1, &has);
+	}
+	return r;
+}
+
+/* Only where it names something else than the descriptor: a path that is NULL is the descriptor's own. */
+static int add_named(scmp_filter_ctx context, const struct call_shape *shape, unsigned wanted) {
+	const unsigned char path = shape->paths[0].path;
+	int r = shape->mode_at ? add_set_id(context, shape, wanted) : 0;
+	if (r < 0 || !path) return r;
+	const struct scmp_arg_cmp has = SCMP_CMP(path - 1U, SCMP_CMP_NE, 0, 0);
+	return seccomp_rule_add_array(context, SCMP_ACT_NOTIFY, shape->number, 1, &has);
+}
+
+static int add_trap(scmp_filter_ctx context, const struct call_shape *shape, unsigned wanted) {
+	if (shape->flags == CALL_FLAGS_ACCESS) {
+		const struct scmp_arg_cmp writes = SCMP_CMP(shape->flags_at - 1U, SCMP_CMP_MASKED_EQ, W_OK, W_OK);
+		return seccomp_rule_add_array(context, SCMP_ACT_NOTIFY, shape->number, 1, &writes);
+	}
+	if (shape->class == CALL_CHANGE && shape->paths[0].folder && !(wanted & (TRAPS_DESCRIPTORS | TRAPS_OPENS)))
+		return add_named(context, shape, wanted);
+	if (shape->flags != CALL_FLAGS_OPEN || (wanted & TRAPS_OPENS))
+		return seccomp_rule_add_array(context, SCMP_ACT_NOTIFY, shape->number, 0, NULL);
+	int r = 0;
+	for (size_t i = 0; r == 0 && i < ARRAY_LENGTH(open_writes); i++) {
+		const struct scmp_arg_cmp is =
+			SCMP_CMP(shape->flags_at - 1U, SCMP_CMP_MASKED_EQ, open_writes[i].mask, open_writes[i].value);
+		r = seccomp_rule_add_array(context, SCMP_ACT_NOTIFY, shape->number, 1, &is);
 	}
 	return r;
 }

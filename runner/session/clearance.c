@@ -5,12 +5,17 @@
  *
  * Another broker has another file, whose page is laid over the one before while nobody sends. A file that was cut short
  * fails with EFAULT, since it is the kernel that reads it, and not we (SIGBUS).
+ *
+ * What sbxd reads of us is a memory file that is sealed, so that nobody can cut it and writing to it is no SIGBUS. It
+ * is written before the kernel copies the answer, and sbxd reads it after its own word is written: of two that come
+ * together at least one sees the other.
  */
 #include "clearance.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -22,11 +27,13 @@
 #include "schema/clearance.h"
 
 struct clearance {
-	pthread_mutex_t lock; /* who sends; all below */
-	char *pages;          /* two */
-	size_t page;          /* the size of one */
-	int fd;               /* of the broker's file; -1: none is followed yet */
-	off_t offset;         /* of the page in it */
+	pthread_mutex_t lock;                   /* who sends; all below */
+	char *pages;                            /* two */
+	size_t page;                            /* the size of one */
+	_Atomic clearance_answering *answering; /* mapped from: */
+	int answering_fd;
+	int fd;       /* of the broker's file; -1: none is followed yet */
+	off_t offset; /* of the page in it */
 };
 
 static struct seccomp_notif_resp *answer_of(const struct clearance *clearance) {
@@ -34,16 +41,36 @@ static struct seccomp_notif_resp *answer_of(const struct clearance *clearance) {
 	return (void *)(clearance->pages + clearance->page - offsetof(struct seccomp_notif_resp, error));
 }
 
+static int map_answering(struct clearance *clearance, struct error *error) {
+	static const char what[] = "making room for the word that an answer is under way";
+	CLEANUP_FD int fd = memfd_create("sbx-answering", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (fd < 0 || ftruncate(fd, sizeof *clearance->answering) < 0 ||
+	    fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0)
+		return error_errno(error, what);
+	void *mapped = mmap(NULL, sizeof *clearance->answering, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (mapped == MAP_FAILED) return error_errno(error, what);
+	clearance->answering = mapped;
+	clearance->answering_fd = fd_steal(&fd);
+	return 0;
+}
+
 int clearance_new(struct clearance **ret_clearance, struct error *error) {
 	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	CLEANUP_CLEARANCE struct clearance *clearance = mem_new(struct clearance);
+	*clearance = (struct clearance){.page = page, .fd = -1, .answering_fd = -1};
+	pthread_mutex_init(&clearance->lock, NULL);
 	void *pages = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (pages == MAP_FAILED) return error_errno(error, "making room for answers to trapped calls");
-	struct clearance *clearance = mem_new(struct clearance);
-	*clearance = (struct clearance){.pages = pages, .page = page, .fd = -1};
-	pthread_mutex_init(&clearance->lock, NULL);
+	clearance->pages = pages;
 	answer_of(clearance)->flags = CLEARANCE_GIVEN;
-	*ret_clearance = clearance;
+	const int r = map_answering(clearance, error);
+	if (r < 0) return r;
+	*ret_clearance = STEAL(clearance);
 	return 0;
+}
+
+int clearance_answering_fd(const struct clearance *clearance) {
+	return clearance->answering_fd;
 }
 
 static int open_file(const char *path, uint64_t inode, off_t offset, struct error *error) {
@@ -55,13 +82,6 @@ static int open_file(const char *path, uint64_t inode, off_t offset, struct erro
 	if (status.st_ino != inode || status.st_size < offset + (off_t)sizeof(struct clearance_word))
 		return error_set(error, ESTALE, "%s is not the file that the broker has made", path);
 	return fd_steal(&fd);
-}
-
-/* While it is locked sbxd sees that an answer is under way (broker/sessions/clearances.c). */
-static int lock_page(int fd, off_t offset, short type) {
-	struct flock range = {
-		.l_type = type, .l_whence = SEEK_SET, .l_start = offset, .l_len = sizeof(struct clearance_word)};
-	return fd < 0 || fcntl(fd, F_OFD_SETLK, &range) == 0 ? 0 : -errno;
 }
 
 /* Before Linux 6.12 mmap(2) unmaps what was there also where the file system refuses then: so it is mapped elsewhere
@@ -84,9 +104,6 @@ int clearance_follow(struct clearance *clearance, const char *path, uint64_t ino
 	const off_t offset = (off_t)(page * clearance->page);
 	CLEANUP_FD int fd = open_file(path, inode, offset, error);
 	if (fd < 0) return fd;
-	if (lock_page(fd, offset, F_RDLCK) < 0 || lock_page(fd, offset, F_UNLCK) < 0)
-		return error_errno(error, "locking %s (set XDG_RUNTIME_DIR to a folder whose files can be locked)",
-				   path);
 	pthread_mutex_lock(&clearance->lock);
 	const int r = map_page(clearance, fd, offset, path, error);
 	if (r == 0) {
@@ -120,16 +137,19 @@ int clearance_send(struct clearance *clearance, int listener, uint64_t id) {
 	pthread_mutex_lock(&clearance->lock);
 	answer->id = id;
 	answer->val = 0;
-	int r = lock_page(clearance->fd, clearance->offset, F_RDLCK);
-	if (r == 0) r = send_answer(listener, answer);
-	lock_page(clearance->fd, clearance->offset, F_UNLCK);
+	*clearance->answering = 1;
+	atomic_thread_fence(memory_order_seq_cst);
+	const int r = send_answer(listener, answer);
+	*clearance->answering = 0;
 	pthread_mutex_unlock(&clearance->lock);
 	return r;
 }
 
 void clearance_free(struct clearance *clearance) {
 	if (!clearance) return;
-	munmap(clearance->pages, 2 * clearance->page);
+	if (clearance->pages) munmap(clearance->pages, 2 * clearance->page);
+	if (clearance->answering) munmap((void *)clearance->answering, sizeof *clearance->answering);
+	fd_close(clearance->answering_fd);
 	fd_close(clearance->fd);
 	pthread_mutex_destroy(&clearance->lock);
 	free(clearance);

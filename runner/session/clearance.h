@@ -18,6 +18,9 @@ struct clearance;
 /* Given, until a broker says something else. */
 int clearance_new(struct clearance **ret_clearance, struct error *error);
 
+/* The file that says whether an answer is under way (schema/clearance.h), for the broker; borrowed. */
+int clearance_answering_fd(const struct clearance *clearance);
+
 /* From now on page `page` of the broker's file says it. The file must be ours alone and have that inode. On an error
  * it is as before. Other threads may be sending meanwhile, and are waited for. */
 int clearance_follow(struct clearance *clearance, const char *path, uint64_t inode, uint64_t page, struct error *error);

@@ -1,7 +1,6 @@
 #include "session.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -55,14 +54,15 @@ static json_t *open_body(const struct session *session) {
 	const struct session_options *options = &session->options;
 	const struct run_options *run = options->run;
 	return json_pack(
-		"{s:o, s:o, s:s?, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s?, s:s?, s:b, s:b, s:o, s:o, s:O*, s:I}",
+		"{s:o, s:o, s:s?, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s?, s:s?, s:b, s:b, s:o, s:o, s:O*, s:I, s:i}",
 		"command", command_list(run->command), "executable", message_bytes(options->executable), "profile",
 		run->profile, "project", message_bytes(options->project->project), "root",
 		message_bytes(options->project->root), "cwd", message_bytes(options->directory), "environment",
 		text_list(&options->environment), "allow", text_list(&run->allow), "resolved",
 		text_list(&run->resolved), "deny", text_list(&run->deny), "policy", run->policy_text, "policy_name",
 		run->policy_name, "offline", run->offline, "record", run->record, "passed", passed_list(session),
-		"roots", text_list(&session->roots), "granted", session->granted, "before", (json_int_t)session->id);
+		"roots", text_list(&session->roots), "granted", session->granted, "before", (json_int_t)session->id,
+		"answering", clearance_answering_fd(session->clearance));
 }
 
 /* Once: when a broker comes back the tool has the terminal. */
@@ -359,9 +359,8 @@ struct clearance *session_clearance(const struct session *session) {
 	return session->clearance;
 }
 
-bool session_is_behind(struct session *session) {
-	struct pollfd polled = {.fd = session->connection, .events = POLLIN};
-	return poll(&polled, 1, 0) != 0 || session->reading;
+bool session_is_reading(const struct session *session) {
+	return session->reading;
 }
 
 void session_pause(struct session *session) {

@@ -76,9 +76,8 @@ char *session_rule(struct session *session, const char *path, bool takes); /* ru
 void session_serve(struct session *session, struct event_base *base, const struct session_events *events);
 /* Which the broker gives and withholds; borrowed. A new broker's as soon as there is one. */
 struct clearance *session_clearance(const struct session *session);
-/* Has the broker said something that no event (struct session_events) has told yet? For any thread; false while there
- * is no broker, or a pause. */
-bool session_is_behind(struct session *session);
+/* Is something that the broker has said being told by an event (struct session_events)? For any thread. */
+bool session_is_reading(const struct session *session);
 /* The sandbox has ended: its events are these from now on, and of what was asked before nobody is told. */
 void session_serve_end(struct session *session, const struct session_events *events);
 void session_settle_nothing(struct session *session, int64_t settle); /* session_settled, where nothing runs */

@@ -546,6 +546,7 @@ ended_by_itself() {
 	! shows 'sbx allow [0-9]+ --scope [^e]' || return 1
 	type_line "deny"
 	sees 'denied, this once'
+	sees 'ready\$$'
 	type_line 'clear; sbx check db:access paste'
 	sees '^  target   paste' # the question before this one is gone
 	sees_question

@@ -5,6 +5,9 @@
  * it, and refuses flags that it doesn't know (seccomp_notify_send() in kernel/seccomp.c). This is the end of that
  * answer. It begins a page of a file that sbxd writes and the runner has mapped, so the look at it and the answer are
  * one step, which nothing can come between.
+ *
+ * What the kernel has copied may still be under way when sbxd writes. So a runner has a word of its own, at the beginning
+ * of a memory file (memfd_create(2)), which isn't 0 for the time of an answer.
  */
 #pragma once
 
@@ -23,6 +26,8 @@ static_assert(offsetof(struct seccomp_notif_resp, flags) + sizeof(uint32_t) == s
 static_assert(offsetof(struct seccomp_notif_resp, error) + sizeof(struct clearance_word) ==
 		      sizeof(struct seccomp_notif_resp),
 	      "the word is the end of an answer");
+
+typedef uint32_t clearance_answering;
 
 enum { CLEARANCE_GIVEN = SECCOMP_USER_NOTIF_FLAG_CONTINUE };
 

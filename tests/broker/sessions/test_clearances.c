@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -39,10 +40,15 @@ static uint32_t flags_of(size_t page) {
 	return word.flags;
 }
 
-static size_t take_for(struct clearances *clearances, pid_t runner, bool given) {
+static size_t take_as(struct clearances *clearances, pid_t runner, int answering, bool given) {
 	size_t page;
-	assert_int_equal(clearances_take(clearances, runner, given, &page, NULL), 0);
+	const struct clearances_follower follower = {.runner = runner, .answering = answering};
+	assert_int_equal(clearances_take(clearances, &follower, given, &page, NULL), 0);
 	return page;
+}
+
+static size_t take_for(struct clearances *clearances, pid_t runner, bool given) {
+	return take_as(clearances, runner, 0, given);
 }
 
 static size_t take(struct clearances *clearances, bool given) {
@@ -79,30 +85,49 @@ static void each_has_a_page_of_its_own(void **state) {
 	clearances_free(clearances);
 }
 
-static void lock_page(int fd, size_t page, short type) {
-	struct flock range = {.l_type = type,
-			      .l_whence = SEEK_SET,
-			      .l_start = (off_t)page * getpagesize(),
-			      .l_len = sizeof(struct clearance_word)};
-	assert_int_equal(fcntl(fd, F_OFD_SETLK, &range), 0);
+static int answering_new(void) {
+	const int fd = memfd_create("answering", MFD_CLOEXEC);
+	assert_true(fd >= 0);
+	assert_int_equal(ftruncate(fd, sizeof(clearance_answering)), 0);
+	return fd;
 }
 
-static void a_page_is_in_use_while_its_runner_has_it_locked(void **state) {
+static void say(int fd, clearance_answering answering) {
+	assert_int_equal(pwrite(fd, &answering, sizeof answering, 0), sizeof answering);
+}
+
+static void a_page_is_in_use_while_its_runner_says_so(void **state) {
 	(void)state;
 	struct clearances *clearances = make();
-	CLEANUP_FREE char *path = file_path();
-	CLEANUP_FD int runner = open(path, O_RDONLY | O_CLOEXEC);
-	take(clearances, true);
-	take(clearances, true);
+	CLEANUP_FD int one = answering_new(), other = answering_new();
+	take_as(clearances, getpid(), one, true);
+	take_as(clearances, getpid(), other, true);
 	assert_false(clearances_are_in_use(clearances, 1));
-	lock_page(runner, 1, F_RDLCK);
+	say(other, 1);
 	assert_true(clearances_are_in_use(clearances, 1));
 	assert_false(clearances_are_in_use(clearances, 0));
-	lock_page(runner, 1, F_UNLCK);
+	say(other, 0);
 	assert_false(clearances_are_in_use(clearances, 1));
-	lock_page(runner, 1, F_RDLCK);
-	fd_close_p(&runner); /* as when it is killed */
-	assert_false(clearances_are_in_use(clearances, 1));
+	assert_int_equal(ftruncate(other, 1), 0);
+	assert_true(clearances_are_in_use(clearances, 1));
+	clearances_free(clearances);
+}
+
+/* A pipe would keep the broker waiting for who writes to it. */
+static void what_is_no_memory_file_says_nothing(void **state) {
+	(void)state;
+	struct clearances *clearances = make();
+	CLEANUP_FREE char *path = file_path(), *pipe = string_format("%s.pipe", path);
+	assert_int_equal(mkfifo(pipe, 0600), 0);
+	CLEANUP_FD int held = open(pipe, O_RDWR | O_CLOEXEC), file = open(path, O_RDONLY | O_CLOEXEC);
+	const int64_t rows[] = {0, -1, held, file, 12345, INT64_MAX};
+	for (size_t i = 0; i < ARRAY_LENGTH(rows); i++) {
+		const struct clearances_follower follower = {.runner = getpid(), .answering = rows[i]};
+		size_t page;
+		assert_int_equal(clearances_take(clearances, &follower, true, &page, NULL), 0);
+		assert_true(clearances_are_in_use(clearances, page));
+	}
+	unlink(pipe);
 	clearances_free(clearances);
 }
 
@@ -147,7 +172,8 @@ static void a_new_broker_makes_its_own_file_and_removes_no_others(void **state) 
 int main(void) {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_has_a_page_of_its_own),
-		cmocka_unit_test(a_page_is_in_use_while_its_runner_has_it_locked),
+		cmocka_unit_test(a_page_is_in_use_while_its_runner_says_so),
+		cmocka_unit_test(what_is_no_memory_file_says_nothing),
 		cmocka_unit_test(attack_r_01_a_page_that_was_left_is_no_other_runners_before_its_own_has_ended),
 		cmocka_unit_test(a_new_broker_makes_its_own_file_and_removes_no_others),
 	};

@@ -36,7 +36,7 @@ struct place {
 struct play {
 	_Atomic bool answers;  /* the runner does */
 	_Atomic bool sends;    /* it is in the middle of letting a call go on */
-	_Atomic bool locked;   /* and sbxd can see so */
+	_Atomic bool said;     /* and sbxd can see so */
 	_Atomic bool leaves;   /* it gives its connection up, and lives */
 	_Atomic bool begun;    /* sbxd has been told of process 1 */
 	_Atomic bool restless; /* one of the workers hands itself on to a child all the time */
@@ -106,15 +106,15 @@ static void confirm(struct peer *peer, const int64_t *numbers, size_t count) {
 						"node", "path", "/notes", "killed", 1)));
 }
 
-/* As a runner does for the time of an answer (runner/session/clearance.c). */
-static int lock_page(const struct place *place, bool on) {
-	struct flock range = {.l_type = on ? F_RDLCK : F_UNLCK,
-			      .l_whence = SEEK_SET,
-			      .l_start = place->page * getpagesize(),
-			      .l_len = sizeof(struct clearance_word)};
-	static int fd = -1;
-	if (fd < 0) fd = open(place->file, O_RDONLY | O_CLOEXEC);
-	return fcntl(fd, F_OFD_SETLK, &range);
+/* A runner's word for the time of an answer (runner/session/clearance.c). */
+static int answering_new(void) {
+	const int fd = memfd_create("answering", MFD_CLOEXEC);
+	if (fd < 0 || ftruncate(fd, sizeof(clearance_answering)) < 0) _exit(1);
+	return fd;
+}
+
+static void say_answering(int fd, clearance_answering answering) {
+	if (pwrite(fd, &answering, sizeof answering, 0) != sizeof answering) _exit(1);
 }
 
 static _Noreturn void play_runner(struct play *shared, pid_t told_as_init) {
@@ -122,7 +122,10 @@ static _Noreturn void play_runner(struct play *shared, pid_t told_as_init) {
 	struct peer *peer = peer_connect(true);
 	int64_t numbers[16];
 	size_t count = 0;
-	json_t *opened = peer_call(peer, "session-open", session_wish(NULL));
+	const int answering = answering_new();
+	json_t *wish = session_wish(NULL);
+	json_object_set_new(wish, "answering", json_integer(answering));
+	json_t *opened = peer_call(peer, "session-open", wish);
 	shared->session = number_of(opened, "session");
 	shared->place = place_of(opened);
 	json_decref(opened);
@@ -141,8 +144,9 @@ static _Noreturn void play_runner(struct play *shared, pid_t told_as_init) {
 			shutdown(peer->fd, SHUT_RDWR); /* the workers have it, too */
 			for (;;) pause();
 		}
-		if (lock_page(&shared->place, shared->sends) < 0) _exit(1);
-		shared->locked = shared->sends;
+		const bool sends = shared->sends;
+		say_answering(answering, sends);
+		shared->said = sends;
 		if (answers) confirm(peer, numbers, count);
 		if (answers) count = 0;
 		if (peer_is_quiet(peer, 5)) continue;
@@ -314,7 +318,7 @@ static void attack_r_01_who_does_not_confirm_is_stopped_and_goes_on_when_he_does
 
 static void begin_sending(const struct sandbox_play *play) {
 	play->shared->sends = true;
-	wait_until(play->shared->locked);
+	wait_until(play->shared->said);
 }
 
 /* It has no processor, in the middle of the answer: what it lets go on does so at any time. */
@@ -483,12 +487,14 @@ struct comer {
 	struct peer *peer, *user;
 	int64_t session, grant;
 	pid_t init;
+	int answering; /* never */
 };
 
 static void comer_open(struct comer *comer) {
 	comer->peer = peer_connect(true);
 	json_t *opened = peer_call(comer->peer, "session-open",
-				   session_wish(json_pack("{s:I}", "before", (json_int_t)comer->session)));
+				   session_wish(json_pack("{s:I, s:i}", "before", (json_int_t)comer->session,
+							  "answering", comer->answering)));
 	comer->session = number_of(opened, "session");
 	json_decref(opened);
 }
@@ -505,7 +511,7 @@ static void comer_lose(struct comer *comer) {
 }
 
 static struct comer comer_new(void) {
-	struct comer comer = {.user = peer_connect(true), .init = child_new()};
+	struct comer comer = {.user = peer_connect(true), .init = child_new(), .answering = answering_new()};
 	CLEANUP_FREE char *path = home_path("shared/notes");
 	comer_open(&comer);
 	comer_name_init(&comer, false);
@@ -522,6 +528,7 @@ static struct comer comer_new(void) {
 static void comer_free(struct comer *comer) {
 	peer_free(comer->peer);
 	peer_free(comer->user);
+	fd_close(comer->answering);
 	kill(comer->init, SIGKILL);
 	waitpid(comer->init, NULL, 0);
 }

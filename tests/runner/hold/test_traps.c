@@ -197,11 +197,13 @@ static char *untrapped(const char *folder) {
 	return serve(0, NULL, WORDS("each", folder));
 }
 
+static const unsigned every_write = TRAPS_WRITES | TRAPS_DESCRIPTORS;
+
 static void each_call_goes_on_where_nothing_is_asked(void **state) {
 	(void)state;
 	CLEANUP_FREE char *plain = untrapped("w/each");
 	make_files("w/each");
-	CLEANUP_FREE char *output = serve(TRAPS_WRITES | TRAPS_PROGRAMS, refuse, WORDS("each", "w/each"));
+	CLEANUP_FREE char *output = serve(every_write | TRAPS_PROGRAMS, refuse, WORDS("each", "w/each"));
 	expect(output, plain);
 	assert_non_null(strstr(output, "w/each mkdirat: worked"));
 	assert_int_equal(held.all.count, 0);
@@ -214,7 +216,7 @@ static void each_call_is_held_and_goes_on(void **state) {
 	(void)state;
 	CLEANUP_FREE char *plain = untrapped("ask/each");
 	make_files("ask/each");
-	CLEANUP_FREE char *output = serve(TRAPS_WRITES, go_on, WORDS("each", "ask/each"));
+	CLEANUP_FREE char *output = serve(every_write, go_on, WORDS("each", "ask/each"));
 	expect(output, plain);
 	assert_int_equal(cell.counts.received, count_shapes(changes));
 	assert_int_equal(cell.counts.held, count_shapes(changes));
@@ -252,7 +254,7 @@ static void a_call_with_a_plain_name_goes_on_before_anything_is_looked_at(void *
 	assert_int_equal(symlink(".", link), 0);
 	cell.sight = asked_sight;
 	cell.plain = is_written;
-	CLEANUP_FREE char *output = serve(TRAPS_WRITES, refuse, WORDS("each", "w/each"));
+	CLEANUP_FREE char *output = serve(every_write, refuse, WORDS("each", "w/each"));
 	CLEANUP_FREE char *linked = serve(TRAPS_WRITES, refuse, WORDS("make", "w/to-w/made"));
 	CLEANUP_FREE char *hidden = serve(TRAPS_OPENS, refuse, WORDS("make", "w/made"));
 	cell.sight = NULL;
@@ -289,7 +291,7 @@ static void each_call_is_refused_as_it_was_answered(void **state) {
 	} answers[] = {{refuse, ": EACCES"}, {deny, ": EROFS"}, {interrupt, ": EINTR"}};
 	for (size_t i = 0; i < ARRAY_LENGTH(answers); i++) {
 		make_files("ask/each");
-		CLEANUP_FREE char *output = serve(TRAPS_WRITES, answers[i].answer, WORDS("each", "ask/each"));
+		CLEANUP_FREE char *output = serve(every_write, answers[i].answer, WORDS("each", "ask/each"));
 		expect_all(output, answers[i].result);
 	}
 	remove_made("ask/each");
@@ -458,18 +460,15 @@ struct lookout {
 	atomic_bool over, seen;
 };
 
-static bool is_page_locked(int fd) {
-	struct flock range = {.l_type = F_WRLCK,
-			      .l_whence = SEEK_SET,
-			      .l_start = getpagesize(),
-			      .l_len = sizeof(struct clearance_word)};
-	assert_int_equal(fcntl(fd, F_OFD_GETLK, &range), 0);
-	return range.l_type != F_UNLCK;
+static bool is_answering(int fd) {
+	clearance_answering answering;
+	assert_int_equal(pread(fd, &answering, sizeof answering, 0), sizeof answering);
+	return answering != 0;
 }
 
 static void *look_out(void *argument) {
 	struct lookout *lookout = argument;
-	while (!lookout->over && !lookout->seen) lookout->seen = is_page_locked(lookout->fd);
+	while (!lookout->over && !lookout->seen) lookout->seen = is_answering(lookout->fd);
 	return NULL;
 }
 
@@ -478,16 +477,16 @@ static void attack_r_01_an_answer_that_is_under_way_shows(void **state) {
 	pthread_t thread;
 	word_new();
 	cell.sight = NULL;
-	struct lookout lookout = {.fd = word.fd};
+	struct lookout lookout = {.fd = clearance_answering_fd(cell.clearance)};
 	assert_int_equal(pthread_create(&thread, NULL, look_out, &lookout), 0);
 	CLEANUP_FREE char *output = serve(TRAPS_WRITES, NULL, WORDS("flood", "8", "2000", "read/file"));
 	lookout.over = true;
 	pthread_join(thread, NULL);
-	const bool locked = is_page_locked(word.fd);
+	const bool answering = is_answering(lookout.fd);
 	word_free();
 	expect(output, "");
 	assert_true(lookout.seen);
-	assert_false(locked);
+	assert_false(answering);
 }
 
 /* What held.c does: once, and whoever comes back in the same call can't get there. */

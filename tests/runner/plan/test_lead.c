@@ -174,44 +174,58 @@ static void the_curtain_is_not_walked_into(void **state) {
 	expect_way(&lead, "link/../new", -EXDEV, NULL);
 }
 
-static void expect_straight(const struct lead *lead, int root, const char *place, bool straight) {
-	CLEANUP_FREE char *absolute = place[0] == '/' ? string_copy(place) : path_join(folder, place);
-	if (lead_is_straight(lead, root, absolute) != straight)
-		fail_msg("%s is%s straight", place, straight ? "n't" : "");
+/* NULL: it has to be walked. */
+static void expect_straight(const struct lead *lead, int root, const char *way, const char *place) {
+	CLEANUP_FREE char *wanted = place ? path_join(folder, place) : NULL, *got = NULL;
+	int r = lead_straight(lead, root, way, &got);
+	if (r != (place ? 0 : -EAGAIN) || !string_equal(got ? got : "", wanted ? wanted : ""))
+		fail_msg("%s: %d, %s; not %s", way, r, got ? got : "nowhere", wanted ? wanted : "nowhere");
 }
 
 static void only_ways_without_links_are_straight(void **state) {
 	(void)state;
-	const struct lead lead = {.thread = getpid(), .folder = AT_FDCWD};
+	const struct lead name = {.thread = getpid(), .folder = AT_FDCWD},
+			  still = {.thread = getpid(), .folder = AT_FDCWD, .still = true};
 	const struct {
-		const char *place;
-		bool straight;
+		const char *way, *place;
 	} rows[] = {
-		{"new", true},
-		{"real", true},
-		{"real/new", true},
-		{"real/deep/new", true},
-		{"dangling", true}, /* it isn't followed */
-		{"/new", true},
-		{"link/new", false},
-		{"none/new", false},
-		{"own/new", false},
-		{"a/new", false},
-		{"/", false},
-		{"/proc/self/cwd/new", false},
-		{"/proc/thread-self/cwd/new", false},
+		{"new", "new"},
+		{"real", "real"},
+		{"real/new", "real/new"},
+		{"real/.//deep/new/", "real/deep/new"},
+		{"dangling", "dangling"}, /* it isn't followed */
+		{"link/new", NULL},
+		{"real/../new", NULL},
+		{"down/../new", NULL},
+		{"..", NULL},
+		{"none/new", NULL},
+		{"own/new", NULL},
+		{"a/new", NULL},
+		{"", NULL},
+		{"/", NULL},
+		{"/proc/self/cwd/new", NULL},
+		{"/proc/thread-self/cwd/new", NULL},
 	};
 	CLEANUP_FD int root = lead_root(getpid());
 	assert_true(root >= 0);
 	for (size_t i = 0; i < ARRAY_LENGTH(rows); i++) {
-		expect_straight(&lead, root, rows[i].place, rows[i].straight);
-		expect_straight(&lead, -1, rows[i].place, false);
+		expect_straight(&name, root, rows[i].way, rows[i].place);
+		expect_straight(&still, root, rows[i].way, rows[i].place);
+		if (rows[i].way[0] == '/' || !rows[i].way[0]) continue;
+		CLEANUP_FREE char *absolute = path_join(folder, rows[i].way);
+		expect_straight(&name, root, absolute, rows[i].place);
+		expect_straight(&name, -1, absolute, NULL);
 	}
 	CLEANUP_FREE char *magic = string_format("/proc/%d/cwd/new", getpid());
-	expect_straight(&lead, root, magic, false);
+	expect_straight(&name, root, magic, NULL);
+	CLEANUP_FD int real = open("real", O_PATH | O_CLOEXEC);
+	const struct lead from = {.thread = getpid(), .folder = real}, none = {.thread = getpid(), .folder = 12345};
+	expect_straight(&from, root, "new", "real/new");
+	expect_straight(&from, root, "deep/new", "real/deep/new");
+	expect_straight(&none, root, "new", NULL);
 	if (geteuid() == 0) return;
 	assert_int_equal(chmod("real", 0), 0);
-	expect_straight(&lead, root, "real/deep/new", false);
+	expect_straight(&name, root, "real/deep/new", NULL);
 	assert_int_equal(chmod("real", 0700), 0);
 }
 
@@ -222,14 +236,37 @@ static void what_follows_a_link_at_the_end_is_not_straight(void **state) {
 	const struct lead lead = {.thread = getpid(), .folder = AT_FDCWD, .last = true},
 			  hidden = {.thread = getpid(), .folder = AT_FDCWD, .last = true, .curtain = status.st_dev};
 	CLEANUP_FD int root = lead_root(getpid());
-	expect_straight(&lead, root, "new", true);
-	expect_straight(&lead, root, "real/new", true);
-	expect_straight(&lead, root, "real/deep", true);
-	expect_straight(&lead, root, "link", false);
-	expect_straight(&lead, root, "dangling", false);
-	expect_straight(&lead, root, "a", false);
-	expect_straight(&lead, root, "link/new", false);
-	expect_straight(&hidden, root, "never looked up", false); /* the curtain would be asked */
+	expect_straight(&lead, root, "new", "new");
+	expect_straight(&lead, root, "real/new", "real/new");
+	expect_straight(&lead, root, "real/deep", "real/deep");
+	expect_straight(&lead, root, "link", NULL);
+	expect_straight(&lead, root, "dangling", NULL);
+	expect_straight(&lead, root, "a", NULL);
+	const struct lead still = {.thread = getpid(), .folder = AT_FDCWD, .still = true, .last = true};
+	expect_straight(&still, root, "new", "new");
+	expect_straight(&still, root, "real/deep", "real/deep");
+	expect_straight(&still, root, "dangling", NULL);
+	expect_straight(&still, root, "link/new", NULL);
+	expect_straight(&still, -1, "new", NULL);
+	expect_straight(&hidden, root, "never looked up", NULL); /* the curtain would be asked */
+}
+
+static void a_removed_folder_is_no_start_that_is_straight(void **state) {
+	(void)state;
+	assert_int_equal(mkdir("gone", 0700), 0);
+	CLEANUP_FD int gone = open("gone", O_RDONLY | O_DIRECTORY | O_CLOEXEC), root = lead_root(getpid());
+	const struct lead from = {.thread = getpid(), .folder = gone},
+			  still = {.thread = getpid(), .folder = AT_FDCWD, .still = true, .last = true};
+	expect_straight(&from, root, "new", "gone/new");
+	assert_int_equal(fchdir(gone), 0);
+	expect_straight(&still, root, "new", "gone/new");
+	assert_int_equal(rename("../gone", "../moved"), 0);
+	expect_straight(&from, root, "new", "moved/new");
+	expect_straight(&still, root, "new", "moved/new");
+	assert_int_equal(rmdir("../moved"), 0);
+	expect_straight(&from, root, "new", NULL);
+	expect_straight(&still, root, "new", NULL);
+	assert_int_equal(chdir(folder), 0);
 }
 
 int main(void) {
@@ -243,6 +280,7 @@ int main(void) {
 		cmocka_unit_test(the_curtain_is_not_walked_into),
 		cmocka_unit_test(only_ways_without_links_are_straight),
 		cmocka_unit_test(what_follows_a_link_at_the_end_is_not_straight),
+		cmocka_unit_test(a_removed_folder_is_no_start_that_is_straight),
 	};
 	return cmocka_run_group_tests(tests, make_tree, remove_tree);
 }
