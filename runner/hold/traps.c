@@ -12,10 +12,11 @@
  * is looked at. Nothing is kept from one call for the next.
  *
  * A call that goes on uses what is mounted, and no SIGSTOP keeps it from that: a thread that waits for our answer ends
- * its call before it stops. So nothing goes on while something that the broker has said is unread or not carried out,
- * which may take what the call uses. Such calls are judged when all of it is carried out.
+ * its call before it stops. So nothing goes on while something that the broker has said is being read or not carried
+ * out, which may take what the call uses. Such calls are judged when all of it is carried out. What is unread isn't
+ * said to be carried out by anybody, so a call that goes on then comes before it.
  *
- * That look and the answer are two system calls, and a reader may be stopped between them, or wait for a processor
+ * That look and the answer are two steps, and a reader may be stopped between them, or wait for a processor
  * there, for as long as it takes to say that the right is withdrawn before the sandbox goes on
  * (broker/sessions/sandbox.c). So the answer needs the clearance (clearance.h) as well, which sbxd withholds before it
  * says so: the kernel refuses the answer then, and the call is judged later, too. A call that was held and allowed

@@ -43,8 +43,8 @@ struct traps_options {
 	 * change, and links (links_key). */
 	struct strings *allowed;
 	struct clearance *clearance; /* borrowed, until traps_free: what goes on needs it */
-	/* Has the broker said something that is not heard yet, or taken something that may be held still? For any
-	 * thread. */
+	/* Is something that the broker has said being read, or has it taken something that may be held still? For
+	 * any thread. */
 	bool (*behind)(void *context);
 	/* Call back once when what was heard until now is carried out, and nobody holds what that takes. */
 	void (*carried_out)(void *context, void (*done)(void *argument), void *argument);
