@@ -148,12 +148,14 @@ static bool send_cleared(struct desk *desk, uint64_t id) {
  * not now. */
 static bool carry_out(struct traps *traps, const struct trap *trap) {
 	struct desk *desk = traps->desk;
-	if (!clearance_is_given(traps->options.clearance)) return false;
+	struct clearance *clearance = traps->options.clearance;
 	CLEANUP_FD int fd = -1;
 	const struct links_view view = {desk->rules.curtain, traps->options.sight, traps->options.context};
 	int code = carried_open(trap, &view, &fd);
 	if (!is_waiting(desk, trap->id)) return true; /* it may be another thread's folder */
+	if (!clearance_begin(clearance)) return false;
 	if (code == 0) code = carried_do(trap, fd);
+	clearance_end(clearance);
 	answer(desk, trap->id, code);
 	return true;
 }

@@ -123,6 +123,22 @@ bool clearance_is_given(const struct clearance *clearance) {
 	       word.flags == CLEARANCE_GIVEN;
 }
 
+static void say_answering(struct clearance *clearance) {
+	atomic_fetch_add(clearance->answering, 1);
+	atomic_thread_fence(memory_order_seq_cst); /* the look at the broker's word comes after */
+}
+
+bool clearance_begin(struct clearance *clearance) {
+	say_answering(clearance);
+	if (clearance_is_given(clearance)) return true;
+	clearance_end(clearance);
+	return false;
+}
+
+void clearance_end(struct clearance *clearance) {
+	atomic_fetch_sub(clearance->answering, 1);
+}
+
 /* A signal may come before the kernel looks for the call. */
 static int send_answer(int listener, const struct seccomp_notif_resp *answer) {
 	int r;
@@ -137,10 +153,9 @@ int clearance_send(struct clearance *clearance, int listener, uint64_t id) {
 	pthread_mutex_lock(&clearance->lock);
 	answer->id = id;
 	answer->val = 0;
-	*clearance->answering = 1;
-	atomic_thread_fence(memory_order_seq_cst);
+	say_answering(clearance);
 	const int r = send_answer(listener, answer);
-	*clearance->answering = 0;
+	clearance_end(clearance);
 	pthread_mutex_unlock(&clearance->lock);
 	return r;
 }

@@ -32,6 +32,11 @@ bool clearance_is_given(const struct clearance *clearance);
  * read. In any thread. */
 int clearance_send(struct clearance *clearance, int listener, uint64_t id);
 
+/* Around what the runner does itself instead of letting the call go on. True: what is withheld from now on is waited
+ * for until the end. False: it is withheld, and there is nothing to end. In the thread that follows. */
+bool clearance_begin(struct clearance *clearance);
+void clearance_end(struct clearance *clearance);
+
 void clearance_free(struct clearance *clearance);
 DEFINE_CLEANUP(struct clearance *, clearance_free);
 #define CLEANUP_CLEARANCE CLEANUP(clearance_free_p)

@@ -6,8 +6,8 @@
  * answer. It begins a page of a file that sbxd writes and the runner has mapped, so the look at it and the answer are
  * one step, which nothing can come between.
  *
- * What the kernel has copied may still be under way when sbxd writes. So a runner has a word of its own, at the beginning
- * of a memory file (memfd_create(2)), which isn't 0 for the time of an answer.
+ * What the kernel has copied may still be under way when sbxd writes. So a runner has a word of its own, at the
+ * beginning of a memory file (memfd_create(2)), which counts the answers that are under way.
  */
 #pragma once
 

@@ -489,6 +489,20 @@ static void attack_r_01_an_answer_that_is_under_way_shows(void **state) {
 	assert_false(answering);
 }
 
+static void attack_r_01_what_the_runner_carries_out_shows_like_an_answer(void **state) {
+	(void)state;
+	word_new();
+	const int fd = clearance_answering_fd(cell.clearance);
+	assert_true(clearance_begin(cell.clearance));
+	assert_true(is_answering(fd));
+	clearance_end(cell.clearance);
+	assert_false(is_answering(fd));
+	word_write(CLEARANCE_WITHHELD);
+	assert_false(clearance_begin(cell.clearance));
+	assert_false(is_answering(fd));
+	word_free();
+}
+
 /* What held.c does: once, and whoever comes back in the same call can't get there. */
 static bool gave_once;
 
@@ -849,6 +863,7 @@ int main(void) {
 		cmocka_unit_test(attack_r_01_what_is_withheld_between_the_look_and_the_answer_waits),
 		cmocka_unit_test(attack_r_01_a_held_call_that_is_withheld_is_judged_anew),
 		cmocka_unit_test(attack_r_01_an_answer_that_is_under_way_shows),
+		cmocka_unit_test(attack_r_01_what_the_runner_carries_out_shows_like_an_answer),
 		cmocka_unit_test(a_program_that_was_allowed_once_and_is_withheld_is_asked_about_anew),
 		cmocka_unit_test(a_broken_file_withholds_and_only_the_brokers_own_is_followed),
 		cmocka_unit_test(a_masked_name_is_made_only_when_it_is_allowed),
