@@ -487,14 +487,12 @@ struct comer {
 	struct peer *peer, *user;
 	int64_t session, grant;
 	pid_t init;
-	int answering; /* never */
 };
 
 static void comer_open(struct comer *comer) {
 	comer->peer = peer_connect(true);
 	json_t *opened = peer_call(comer->peer, "session-open",
-				   session_wish(json_pack("{s:I, s:i}", "before", (json_int_t)comer->session,
-							  "answering", comer->answering)));
+				   session_wish(json_pack("{s:I}", "before", (json_int_t)comer->session)));
 	comer->session = number_of(opened, "session");
 	json_decref(opened);
 }
@@ -511,7 +509,7 @@ static void comer_lose(struct comer *comer) {
 }
 
 static struct comer comer_new(void) {
-	struct comer comer = {.user = peer_connect(true), .init = child_new(), .answering = answering_new()};
+	struct comer comer = {.user = peer_connect(true), .init = child_new()};
 	CLEANUP_FREE char *path = home_path("shared/notes");
 	comer_open(&comer);
 	comer_name_init(&comer, false);
@@ -528,7 +526,6 @@ static struct comer comer_new(void) {
 static void comer_free(struct comer *comer) {
 	peer_free(comer->peer);
 	peer_free(comer->user);
-	fd_close(comer->answering);
 	kill(comer->init, SIGKILL);
 	waitpid(comer->init, NULL, 0);
 }
