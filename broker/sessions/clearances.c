@@ -161,7 +161,6 @@ bool clearances_has_follower(pid_t process) {
 }
 
 json_t *clearances_describe(const struct clearances *clearances, size_t page) {
-	return json_pack("{s:o, s:I, s:I, s:b}", "file", message_bytes(clearances->path), "inode",
-			 (json_int_t)clearances->inode, "page", (json_int_t)page, "answering",
-			 clearances->pages[page].answering >= 0);
+	return json_pack("{s:o, s:I, s:I}", "file", message_bytes(clearances->path), "inode",
+			 (json_int_t)clearances->inode, "page", (json_int_t)page);
 }

@@ -100,8 +100,8 @@ static void record(const struct fake *fake, const json_t *message) {
 static json_t *clearance(const struct fake *fake) {
 	struct stat status;
 	if (stat(fake->clearance, &status) < 0) _exit(1);
-	return json_pack("{s:o, s:I, s:i, s:b}", "file", message_bytes(fake->clearance), "inode",
-			 (json_int_t)status.st_ino, "page", 0, "answering", 1);
+	return json_pack("{s:o, s:I, s:i}", "file", message_bytes(fake->clearance), "inode", (json_int_t)status.st_ino,
+			 "page", 0);
 }
 
 static void serve_message(const struct fake *fake, const json_t *message) {

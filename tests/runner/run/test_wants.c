@@ -100,8 +100,7 @@ static json_t *clearance(const char *path) {
 	CLEANUP_FD int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 	assert_int_equal(fd_write_all(fd, &given, sizeof given, NULL), 0);
 	assert_int_equal(fstat(fd, &status), 0);
-	return json_pack("{s:o, s:I, s:i, s:b}", "file", message_bytes(path), "inode", (json_int_t)status.st_ino,
-			 "page", 0, "answering", 1);
+	return json_pack("{s:o, s:I, s:i}", "file", message_bytes(path), "inode", (json_int_t)status.st_ino, "page", 0);
 }
 
 static json_t *allowed_once(void) {
