@@ -73,7 +73,7 @@ class Agent:
         self.socket.settimeout(PATIENCE_S)
         self.socket.connect(os.environ["XDG_RUNTIME_DIR"] + "/sbx/broker.sock")
         self.number = 0
-        self.send({"type": "hello", "protocol": 6, "version": "questions.py"})
+        self.send({"type": "hello", "protocol": 7, "version": "questions.py"})
         self.send({"type": "agent", "kind": "tui", "session": None})
 
     def send(self, message):

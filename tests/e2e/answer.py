@@ -55,7 +55,7 @@ def main():
         last += 1
         broker.send(json.dumps({**message, "id": last}).encode())
 
-    send({"type": "hello", "protocol": 6, "version": "answer.py"})
+    send({"type": "hello", "protocol": 7, "version": "answer.py"})
     send({"type": "agent", "kind": kind, "session": None})
     with open(log, "a", buffering=1) as lines:
         while data := broker.recv(1 << 17):

@@ -27,9 +27,9 @@ still_serving() {
 }
 
 @test "attack_b_03 who the peer is comes from the kernel, not from what it says" {
-	run broker --raw '{"type":"hello","id":1,"protocol":6,"version":"x","uid":0}'
+	run broker --raw '{"type":"hello","id":1,"protocol":7,"version":"x","uid":0}'
 	contains "$output" error
-	run broker --raw '{"type":"hello","id":1,"protocol":6,"version":"x","pid":1}'
+	run broker --raw '{"type":"hello","id":1,"protocol":7,"version":"x","pid":1}'
 	contains "$output" error
 	still_serving
 }
@@ -75,11 +75,11 @@ still_serving() {
 	deep=$(printf '[%.0s' {1..200})$(printf ']%.0s' {1..200})
 	wide=$(printf '"k%d":1,' {1..5000})
 	local bad=('' 'x' '{' '[]' '42' 'null' '"hello"' '{}' '{"type":"hello"}' '{"type":7,"id":1}' '{"type":"hello","id":"1"}'
-		'{"type":"hello","id":0,"protocol":6,"version":"x"}' '{"type":"hello","id":-1,"protocol":6,"version":"x"}'
-		'{"type":"hello","id":1,"id":2,"protocol":6,"version":"x"}' '{"type":"nonsense","id":1}' '{"type":"prompt","id":1}'
-		'{"type":"hello","id":1,"protocol":"6","version":"x"}' '{"type":"hello","id":99999999999999999999,"protocol":6,"version":"x"}'
-		"{\"type\":\"hello\",\"id\":1,\"protocol\":6,\"version\":$deep}" "{$wide\"type\":\"hello\",\"id\":1}"
-		'{"type":"hello","id":1,"protocol":6,"version":"x\u0000y"}' '!00' '!ff' '!7b2274797065223a22ff22' '@60000')
+		'{"type":"hello","id":0,"protocol":7,"version":"x"}' '{"type":"hello","id":-1,"protocol":7,"version":"x"}'
+		'{"type":"hello","id":1,"id":2,"protocol":7,"version":"x"}' '{"type":"nonsense","id":1}' '{"type":"prompt","id":1}'
+		'{"type":"hello","id":1,"protocol":"7","version":"x"}' '{"type":"hello","id":99999999999999999999,"protocol":7,"version":"x"}'
+		"{\"type\":\"hello\",\"id\":1,\"protocol\":7,\"version\":$deep}" "{$wide\"type\":\"hello\",\"id\":1}"
+		'{"type":"hello","id":1,"protocol":7,"version":"x\u0000y"}' '!00' '!ff' '!7b2274797065223a22ff22' '@60000')
 	for message in "${bad[@]}"; do
 		run broker --raw "$message"
 		printf '%s: %s\n' "${message:0:60}" "$output"

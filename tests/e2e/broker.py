@@ -40,7 +40,7 @@ def send(data):
 
 
 if not raw:
-    send(json.dumps({"type": "hello", "id": 1, "protocol": 6, "version": "e2e"}).encode())
+    send(json.dumps({"type": "hello", "id": 1, "protocol": 7, "version": "e2e"}).encode())
     reply = json.loads(receive())
     if pid:
         print(reply["pid"])

@@ -7,7 +7,7 @@
 #include <sys/time.h>
 #include <sys/un.h>
 
-static const char hello[] = "{\"type\": \"hello\", \"id\": 1, \"protocol\": 6, \"version\": \"e2e\"}";
+static const char hello[] = "{\"type\": \"hello\", \"id\": 1, \"protocol\": 7, \"version\": \"e2e\"}";
 
 int main(int argc, char **argv) {
 	static const char key[] = "\"pid\":";

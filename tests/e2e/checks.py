@@ -24,7 +24,7 @@ def receive():
     return json.loads(broker.recv(1 << 17))
 
 
-send({"type": "hello", "protocol": 6, "version": "checks.py"})
+send({"type": "hello", "protocol": 7, "version": "checks.py"})
 assert "pid" in receive()
 count, allowed = int(sys.argv[2]), 0
 for number in range(count + AT_ONCE):

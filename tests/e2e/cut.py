@@ -58,7 +58,7 @@ class Broker:
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.socket.connect(path)
         self.last = 0
-        self.call(type="hello", protocol=6, version="cut.py")
+        self.call(type="hello", protocol=7, version="cut.py")
 
     def call(self, **message):
         self.last += 1

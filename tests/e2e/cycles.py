@@ -22,7 +22,7 @@ class Broker:
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.socket.connect(path)
         self.last = 0
-        self.pid = self.call(type="hello", protocol=6, version="cycles.py")["pid"]
+        self.pid = self.call(type="hello", protocol=7, version="cycles.py")["pid"]
 
     def call(self, **message):
         self.last += 1

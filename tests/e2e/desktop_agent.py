@@ -24,7 +24,7 @@ def allow(*_):
 
 signal.signal(signal.SIGUSR1, lambda *_: send(3, {"type": "agent", "kind": "desktop", "session": None, "shows": False}))
 signal.signal(signal.SIGUSR2, allow)
-send(1, {"type": "hello", "protocol": 6, "version": "desktop_agent.py"})
+send(1, {"type": "hello", "protocol": 7, "version": "desktop_agent.py"})
 send(2, {"type": "agent", "kind": "desktop", "session": None, "shows": True})
 while data := broker.recv(1 << 17):
     message = json.loads(data)

@@ -15,7 +15,7 @@ def send(message):
     broker.send(json.dumps(message).encode())
 
 
-send({"type": "hello", "id": 1, "protocol": 6, "version": "many.py"})
+send({"type": "hello", "id": 1, "protocol": 7, "version": "many.py"})
 home = os.environ["HOME"]
 send({"type": "session-open", "id": 2, "command": ["many"], "executable": "/usr/bin/many", "profile": "default",
       "project": home + "/project", "root": home + "/project", "cwd": home + "/project", "environment": [], "allow": [],

@@ -28,7 +28,7 @@ def runs():
     return any(item["id"] == session for item in call("list", what="sessions")["items"])
 
 
-call("hello", protocol=6, version="e2e")
+call("hello", protocol=7, version="e2e")
 for number in range(4000):
     reply = call(
         "grant",

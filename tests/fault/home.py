@@ -46,7 +46,7 @@ def wait_for(condition, what, seconds=PATIENCE_S):
 class Client:
     """One connection; keeps what is pushed in `pushes`."""
 
-    def __init__(self, path, protocol=6, hello=True):
+    def __init__(self, path, protocol=7, hello=True):
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.socket.settimeout(PATIENCE_S)
         self.pushes = collections.deque()

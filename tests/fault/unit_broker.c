@@ -396,7 +396,7 @@ static void tell_heard(struct broker *broker, int end) {
 /* What a session may ask for and may do is told whole or not at all; a desktop learns whether it is quiet. */
 static void use_told(void) {
 	static const char *const runs[] = {
-		"{\"type\":\"hello\",\"id\":1,\"protocol\":6,\"version\":\"f\"}",
+		"{\"type\":\"hello\",\"id\":1,\"protocol\":7,\"version\":\"f\"}",
 		"{\"type\":\"session-open\",\"id\":2,\"command\":[\"tool\"],\"executable\":\"/usr/bin/"
 		"tool\",\"project\":\"/p\","
 		"\"root\":\"/p\",\"cwd\":\"/p\",\"allow\":[\"api:call=for-this-run\"]}",
@@ -404,7 +404,7 @@ static void use_told(void) {
 		"{\"type\":\"want\",\"id\":4,\"items\":[0,0],\"folders\":[]}",
 	};
 	static const char *const desktops[] = {
-		"{\"type\":\"hello\",\"id\":1,\"protocol\":6,\"version\":\"f\"}",
+		"{\"type\":\"hello\",\"id\":1,\"protocol\":7,\"version\":\"f\"}",
 		"{\"type\":\"agent\",\"id\":2,\"kind\":\"desktop\",\"session\":null,\"shows\":true}",
 	};
 	struct broker *broker;

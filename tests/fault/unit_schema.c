@@ -98,7 +98,7 @@ static void send_over(json_t *json, json_t **ret_json) {
 
 static void use_messages(void) {
 	static const char *const texts[] = {
-		"{\"type\":\"hello\",\"id\":1,\"protocol\":6,\"x\":[1,2,{\"y\":\"\\u00e4\"}]}", "{\"type\":\"hello\",",
+		"{\"type\":\"hello\",\"id\":1,\"protocol\":7,\"x\":[1,2,{\"y\":\"\\u00e4\"}]}", "{\"type\":\"hello\",",
 		"[]", "{\"type\":1}", "{\"a\":1,\"a\":2}"};
 	for (size_t i = 0; i < ARRAY_LENGTH(texts); i++) {
 		json_t *json = NULL;

@@ -22,7 +22,7 @@ struct speaker {
 	size_t said, replies;
 };
 
-static const char hello[] = "{\"type\":\"hello\",\"id\":1,\"protocol\":6,\"version\":\"f\"}";
+static const char hello[] = "{\"type\":\"hello\",\"id\":1,\"protocol\":7,\"version\":\"f\"}";
 static const char open_session[] =
 	"{\"type\":\"session-open\",\"id\":2,\"command\":[\"tool\"],\"executable\":\"/usr/"
 	"bin/tool\",\"project\":\"/p\","

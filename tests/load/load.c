@@ -47,8 +47,8 @@ enum {
 	LEAK_KIB = 4 * 1024,
 };
 
-static_assert(PROTOCOL_VERSION == 6, "hello says so");
-static const char hello[] = "{\"type\":\"hello\",\"id\":1,\"protocol\":6,\"version\":\"load\"}";
+static_assert(PROTOCOL_VERSION == 7, "hello says so");
+static const char hello[] = "{\"type\":\"hello\",\"id\":1,\"protocol\":7,\"version\":\"load\"}";
 static const char status[] = "{\"type\":\"status\",\"id\":2}";
 
 /* Shared with the witness. */

@@ -14,7 +14,7 @@
 #include "base/error.h"
 #include "base/string.h"
 
-enum { PROTOCOL_VERSION = 6 };
+enum { PROTOCOL_VERSION = 7 };
 
 enum message_type {
 	MESSAGE_HELLO,

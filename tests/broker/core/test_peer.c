@@ -26,7 +26,7 @@ enum { SERVED = 10, CLOSED, NO_CONNECTION, NO_NAMESPACE };
 
 enum { PEERPIDFD = 77 }; /* SO_PEERPIDFD, asm-generic/socket.h of Linux 6.5 */
 
-static const char hello[] = "{\"type\":\"hello\",\"id\":1,\"protocol\":6,\"version\":\"x\"}";
+static const char hello[] = "{\"type\":\"hello\",\"id\":1,\"protocol\":7,\"version\":\"x\"}";
 
 /* Without the helpers, whose failures would end a child in the middle of the parent's test. */
 static int speak(int fd) {

@@ -196,7 +196,7 @@ static const struct {
 	{"{'type':'name','id':1,'host':'svc.test','port':443}", true},
 	{"{'type':'view','id':1}", false},
 	{"{'type':'error','id':1,'code':'x','message':'y'}", false},
-	{"{'type':'hello','id':1,'protocol':6,'version':'x'}", false}, /* a second one */
+	{"{'type':'hello','id':1,'protocol':7,'version':'x'}", false}, /* a second one */
 	{"{'type':'status','id':1,'extra':1}", false},
 	{"{'type':'status','id':1,'id':1}", false},
 	{"{'type':'status','type':'status','id':1}", false},
@@ -353,7 +353,7 @@ static void hello_comes_first(void **state) {
 static void another_protocol_is_told_which_side_to_restart(void **state) {
 	(void)state;
 	CLEANUP_PEER struct peer *newer = peer_connect(false);
-	json_t *reply = say(newer, "{'type':'hello','id':1,'protocol':7,'version':'9'}");
+	json_t *reply = say(newer, "{'type':'hello','id':1,'protocol':99,'version':'9'}");
 	assert_non_null(strstr(text_of(reply, "message"), "end sbxd"));
 	json_decref(reply);
 	assert_null(peer_receive(newer));

@@ -29,8 +29,8 @@
 /* What an impostor found: its exit status. */
 enum { SERVED = 10, CLOSED, NO_CONNECTION, NO_USER };
 
-static_assert(PROTOCOL_VERSION == 6, "hello says so");
-static const char hello[] = "{\"type\":\"hello\",\"id\":1,\"protocol\":6,\"version\":\"x\"}";
+static_assert(PROTOCOL_VERSION == 7, "hello says so");
+static const char hello[] = "{\"type\":\"hello\",\"id\":1,\"protocol\":7,\"version\":\"x\"}";
 
 static int connect_to_broker(void) {
 	CLEANUP_FREE char *path = NULL;
