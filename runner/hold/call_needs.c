@@ -212,8 +212,10 @@ static void judge_name(struct judge *judge, size_t which, const char *path) {
 
 static void judge_change(struct judge *judge, const char *path) {
 	const struct sight sight = sight_of(judge, path, false);
+	const bool masked = is_masked(judge, &sight, path) && exists(judge, path);
 	/* also what is hidden behind the curtain, which gets these calls under a lock and can't hold them */
-	if (sight.mode == VIEW_ASK || change_is_asked(judge, &sight)) add(judge, PERMISSION_FS_WRITE, path, false);
+	if (masked || sight.mode == VIEW_ASK || change_is_asked(judge, &sight))
+		add(judge, PERMISSION_FS_WRITE, path, false);
 }
 
 static bool is_kernels(const char *path) {

@@ -57,10 +57,16 @@ static bool follows_last(const struct call *call) {
 	return call->class != CALL_NAMES && !call->exclusive && !call->straight;
 }
 
+/* What is there is changed by that path. */
+static bool changes(const struct call *call, size_t which) {
+	if (call->class == CALL_NAMES) return call->removes[which];
+	return which == 0 && (call->class == CALL_CHANGE || (call->class == CALL_OPEN && call->write));
+}
+
 static int find_place(const struct trap_rules *rules, pid_t thread, struct call *call, size_t which) {
 	char *place;
 	const bool made = makes(call, which);
-	if (!made && !starts(rules, call, which)) return 0;
+	if (!made && !starts(rules, call, which) && !changes(call, which)) return 0;
 	if (call->codes[which] != 0) return call->codes[which];
 	if (!call->ways[which]) return 0; /* an address that is no path */
 	const struct lead lead = {.thread = thread,
@@ -75,8 +81,8 @@ static int find_place(const struct trap_rules *rules, pid_t thread, struct call 
 	return 0;
 }
 
-/* Where a name is made, and what a program is, is found behind whatever links the tool has laid on the way there. 0,
- * or what the call fails with: one whose way can't be seen makes no names, and starts nothing. */
+/* Where a name is made, what is changed and what a program is, is found behind whatever links the tool has laid on the
+ * way there. 0, or what the call fails with: one whose way can't be seen makes no names, changes and starts nothing. */
 static int find_places(const struct trap_rules *rules, pid_t thread, struct call *call) {
 	int code = 0;
 	for (size_t i = 0; i < CALL_PATHS && code == 0; i++) code = find_place(rules, thread, call, i);
@@ -148,10 +154,7 @@ bool trap_glance(const struct trap_rules *rules, struct trap *trap) {
 				  .curtain = rules->curtain,
 				  .still = rules->still,
 				  .last = follows_last(call)};
-	if (!is_simple(rules, trap)) return false;
-	if (makes(call, 0)) return lead_straight(&lead, rules->root, call->ways[0], &call->paths[0]) == 0;
-	call_join(trap->thread, call, 0);
-	return call->paths[0];
+	return is_simple(rules, trap) && lead_straight(&lead, rules->root, call->ways[0], &call->paths[0]) == 0;
 }
 
 void trap_place(const struct trap_rules *rules, struct trap *trap) {

@@ -370,9 +370,11 @@ static size_t begin_of_names(const struct sights *sights, const struct mount *mo
 
 bool sights_plain(const struct sights *sights, const char *path) {
 	const struct list mounts = {sights->mounts, sights->mount_count, path_of_mount};
+	const struct list missing = {sights->missing.items, sights->missing.count, path_of_text};
 	const ptrdiff_t index = nearest(&mounts, path);
 	const struct mount *mount = index < 0 ? NULL : sights->mounts[index];
 	if (!mount || mode_of_mount(mount, VIEW_ASK) != VIEW_WRITE || sights->any_name) return false;
+	if (reaches(&missing, path)) return false;
 	return !has_masks_name(sights, path + begin_of_names(sights, mount, path));
 }
 

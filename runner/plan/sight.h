@@ -43,10 +43,10 @@ enum view_mode sight_rule(const struct view *view, const char *path, bool *ret_a
 /* The same, also of what a rule asks about by a link that leads there. */
 enum view_mode sights_rule(const struct sights *sights, const struct view *view, const char *path, bool *ret_ask_write);
 
-/* Is the path in a tree that may be written, with no name in it that a mask could have, of one that is there, is
- * missing or was torn off, or of a pattern? Then nothing is asked of who makes, changes or removes what has that path,
- * unless something comes along with it (above_missing, above_mask). Quicker than sights_at; false where only that can
- * tell. */
+/* Is the path in a tree that may be written, above no mask that is missing, with no name in it that a mask could have,
+ * of one that is there, is missing or was torn off, or of a pattern? Then nothing is asked of who makes, changes or
+ * removes what has that path, unless something comes along with it (above_mask). Quicker than sights_at; false where
+ * only that can tell. */
 bool sights_plain(const struct sights *sights, const char *path);
 
 /* Does the sandbox have what is needed? */

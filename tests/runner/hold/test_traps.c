@@ -242,9 +242,9 @@ static bool is_written(void *context, const char *path) {
 	return path_is_below(path, folder);
 }
 
-/* What a call brings along, or names besides, no look at a name tells. */
+/* What a call brings along, or names besides, no look at a name tells; a descriptor's own is no name. */
 static bool takes_a_look(const struct call_shape *shape) {
-	return shape->brings || shape->paths[1].path;
+	return shape->brings || shape->paths[1].path || !shape->paths[0].path;
 }
 
 static void a_call_with_a_plain_name_goes_on_before_anything_is_looked_at(void **state) {

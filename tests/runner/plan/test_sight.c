@@ -117,6 +117,7 @@ static void only_names_of_masks_need_a_look(void **state) {
 	CLEANUP_VIEW struct view *view = view_new();
 	struct plan plan = {.mounts = mem_copy(mounts, sizeof mounts), .count = ARRAY_LENGTH(mounts)};
 	strings_add(&plan.missing, "/home/u/app/.vscode/Tasks.json");
+	strings_add(&plan.missing, "/home/u/app/.git/commondir");
 	view_add_path(view, "/home/u/app", false, VIEW_WRITE, false);
 	view_add_path(view, "**/*.desktop", true, VIEW_READ, true);
 	view_add_path(view, "/home/u/app/**/Makefile", true, VIEW_READ, true);
@@ -126,6 +127,7 @@ static void only_names_of_masks_need_a_look(void **state) {
 	const char *const named[] = {"hooks",         "HOOKS/x",   "deep/hooks/x", "Tasks.json",
 				     ".x/tasks.json", "x.desktop", ".desktop/y",   "src/Makefile",
 				     "makefile",      "a/config",  "way"};
+	const char *const above[] = {".vscode", ".git"}; /* as a file `.git` leads to another one */
 	const char *const plain[] = {"main.c",           "hook", "hooks2", "x.desktop2", "objects/aa", ".vscode/other",
 				     "home/u/a.allowed", "lib",  "a"};
 	for (size_t i = 0; i < ARRAY_LENGTH(named); i++) {
@@ -136,6 +138,7 @@ static void only_names_of_masks_need_a_look(void **state) {
 		expect_plain(sights, "/home/u/app", plain[i], true);
 		expect_plain(sights, "/home/u/app/.git", plain[i], true);
 	}
+	for (size_t i = 0; i < ARRAY_LENGTH(above); i++) expect_plain(sights, "/home/u/app", above[i], false);
 	CLEANUP_FREE char *long_name = mem_alloc(1, NAME_MAX + 2);
 	memset(long_name, 'n', NAME_MAX + 1);
 	long_name[NAME_MAX + 1] = '\0';
