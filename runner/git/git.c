@@ -167,17 +167,19 @@ static bool is_file_or_missing(const char *path, const char *word) {
 	return errno == ENOENT && word[0] != '-' && word[strspn(word, usual)] == '\0';
 }
 
-/* A word of a command line that names a file of the work tree, also one that is missing: git's shell starts there. */
+/* A word of a command line that names a file of the work tree: git's shell starts there. With a slash in it also one
+ * that is missing; without one it may be a script (`python3 clean.py`), or anything else. */
 static void protect_word(struct git_layout *layout, const char *word, size_t size, const char *home) {
 	CLEANUP_FREE char *text = string_copy_bytes(word, size);
 	CLEANUP_FREE char *path = string_starts(text, "~/") ? path_join(home, text + 2) : string_copy(text);
 	CLEANUP_FREE char *normal = NULL;
-	if (!strchr(path, '/') || path_normalise(layout->top, path, &normal, NULL) < 0) return;
-	if (path_is_below(normal, layout->top) && is_file_or_missing(normal, text)) protect_add(layout, normal);
+	if (path_normalise(layout->top, path, &normal, NULL) < 0 || !path_is_below(normal, layout->top)) return;
+	if ((strchr(path, '/') || file_is_there(normal)) && is_file_or_missing(normal, text))
+		protect_add(layout, normal);
 }
 
 /* The programs and scripts of the work tree that git's configuration runs. What a shell makes of a line is not known
- * here: each of its words is looked at, and one without a slash is looked for in PATH. */
+ * here: each of its words is looked at. */
 static void protect_commands(struct git_layout *layout, const struct strings *configurations, const char *home) {
 	static const char between[] = " \t\r\n\"'`;|&()<>{}=!$";
 	CLEANUP_STRINGS struct strings lines = {0}, files = {0};

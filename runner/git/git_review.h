@@ -18,6 +18,8 @@
 
 enum { GIT_REVIEWED_MAX = 200, GIT_BELOW_MAX = 1000 };
 
+enum { GIT_STRATEGIES = 2 };
+
 /* Of a file: another one has another stamp. */
 struct git_stamp {
 	uint64_t inode, size;
@@ -27,8 +29,9 @@ struct git_stamp {
 struct git_reviewed {
 	char *directory, *top; /* its work tree; NULL: it isn't known */
 	size_t hash_size;
-	struct git_stamp stamp; /* of its index */
-	struct git_stamp plan;  /* of the list of commands of rebase */
+	struct git_stamp stamp;                      /* of its index */
+	struct git_stamp plan;                       /* of the list of commands of rebase */
+	struct git_stamp strategies[GIT_STRATEGIES]; /* of the files that name who merges when a plan goes on */
 	struct git_index index;
 	struct strings patterns; /* of info/exclude */
 	struct strings plans;    /* of rebase, am and the sequencer, which are there */

@@ -264,6 +264,31 @@ forged() {
 	lacks "$output" rebase
 }
 
+@test "attack_r_14: a strategy that is written into a plan of the host's is named, which git would run from the work tree" {
+	git commit -q --allow-empty -m one
+	for name in a b c; do
+		echo "$name" >"$name.f"
+		git add "$name.f"
+		git commit -q -m "$name"
+	done
+	git checkout -q -b other HEAD~2
+	echo other >b.f
+	git add b.f
+	git commit -q -m other
+	run git cherry-pick main~1 main
+	[ "$status" != 0 ] # b.f is in conflict, c.f is to come
+	inside 'mkdir git-merge-a; printf "#!/bin/sh\ntouch ran\nexit 1\n" >git-merge-a/run; chmod +x git-merge-a/run
+		printf "[options]\n\tstrategy = a/run\n" >.git/sequencer/opts; echo both >b.f; git add b.f'
+	contains "$output" ".git/sequencer/opts"
+	finding repository --arg path "$PWD/.git/sequencer/opts" '.target == $path'
+	run git -c core.editor=true cherry-pick --continue
+	[ -e ran ] # what is named is what git runs
+	git cherry-pick --quit
+	mkdir .git/rebase-merge
+	inside 'echo a/run >.git/rebase-merge/strategy'
+	finding repository --arg path "$PWD/.git/rebase-merge/strategy" '.target == $path'
+}
+
 @test "attack_r_14: skip-worktree is found in an index of version 2, where git takes it, too" {
 	inside 'git update-index --skip-worktree src/y.c; '"$(forged 'substr($d, 7, 1) = chr(2)')"'; echo evil >src/y.c'
 	contains "$output" 'src/y.c (skip-worktree)'
