@@ -157,6 +157,7 @@ static void apply_flags(const struct call_raw *raw, const struct call_shape *sha
 		break;
 	case CALL_FLAGS_RENAME:
 		if (argument(raw, shape->flags_at) & RENAME_EXCHANGE) call->makes[0] = call->removes[1] = true;
+		call->exclusive = argument(raw, shape->flags_at) & RENAME_NOREPLACE;
 		break;
 	}
 }

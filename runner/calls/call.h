@@ -37,7 +37,7 @@ struct call {
 	bool write;               /* an open that writes or truncates; an access(2) with W_OK */
 	bool create;              /* an open that may make the file (O_CREAT, O_TMPFILE) */
 	bool listing;             /* an open of a folder to read its names (O_DIRECTORY) */
-	bool exclusive;           /* an open that must make the file (O_EXCL) */
+	bool exclusive;           /* an open or a rename that must make the name (O_EXCL, RENAME_NOREPLACE) */
 	bool set_id;              /* CALL_CHANGE: a mode with the set-user-ID or set-group-ID bit */
 	bool quiet;               /* an open that the file itself never hears of (O_PATH) */
 	bool straight;            /* an open that follows no link at its end (O_NOFOLLOW) */

@@ -196,6 +196,8 @@ static void judge_name(struct judge *judge, size_t which, const char *path) {
 	const bool makes = is_made(judge->call, which);
 	note_made(judge, path, makes);
 	const struct sight sight = sight_of(judge, path, makes);
+	/* EEXIST: `mv FOLDER ROOT/` tries that first */
+	if (makes && judge->call->exclusive && sight.hosts && exists(judge, path)) return;
 	if (makes && is_masked(judge, &sight, path)) {
 		add(judge, PERMISSION_FS_WRITE, path, false);
 		return;

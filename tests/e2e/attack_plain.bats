@@ -145,3 +145,35 @@ none_made() {
 	denied "$HOME/docs/file"
 	sbx revoke --all
 }
+
+@test "attack_f_06: no file takes the place of a folder of masked names that are missing" {
+	rm -rf .git
+	tool a_folder_of_masks_as_a_file
+	lacks "$output" "worked"
+	[ ! -e .git ] && [ ! -e .jj/repo ]
+	denied "$PWD/.git/commondir"
+}
+
+@test "attack_f_17: what the host makes while it runs is written by no descriptor, link or way through /proc" {
+	options=(--deny 'fs:write=${project}/**/*.den' --profile python)
+	tool_in_background made_by_the_host_and_open .envrc a.code-workspace x.den
+	for name in .envrc a.code-workspace x.den; do echo mine >"$name"; done
+	finished tool
+	echo "$output"
+	lacks "$output" "worked"
+	for name in .envrc a.code-workspace x.den; do [ "$(cat "$name")" = mine ] && [ "$(stat -c %a "$name")" = 644 ]; done
+	denied "$PWD/.envrc"
+	denied "$PWD/x.den"
+}
+
+@test "attack_n_16: a pipe in a folder that may be read is opened to write no way unasked" {
+	mkfifo "$HOME/shown/pipe"
+	timeout 60 cat "$HOME/shown/pipe" >"$HOME/run/read" 3>&- &
+	tool a_pipe "$HOME/shown/pipe"
+	lacks "$output" "worked"
+	denied "$HOME/shown/pipe"
+	: >"$HOME/shown/pipe"
+	wait $!
+	[ ! -s "$HOME/run/read" ]
+	rm "$HOME/shown/pipe"
+}

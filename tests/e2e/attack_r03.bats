@@ -154,11 +154,14 @@ $HOME/beside/plain" ]
 	git config diff.own.textconv tools/textconv
 	git config alias.deploy '!sh ./tools/deploy'
 	git config core.sshCommand "$PWD/tools/ssh -v"
-	echo '*.txt filter=own diff=own' >.git/info/attributes
-	run sbx run -- sh -c 'for f in tools/*; do echo "touch $HOME/mono/ran" >>$f; done; rm -f tools/monitor; mv tools/deploy tools/old
+	git config filter.script.clean "sh script.sh"
+	echo 'cat' >script.sh
+	printf '*.txt filter=own diff=own\n*.md filter=script\n' >.git/info/attributes
+	run sbx run -- sh -c 'for f in tools/* script.sh; do echo "touch $HOME/mono/ran" >>$f; done; rm -f tools/monitor; mv tools/deploy tools/old
 		for f in monitor clean driver textconv deploy ssh; do printf "#!/bin/sh\ntouch $HOME/mono/ran\n" >n; chmod +x n; mv n tools/$f; done; mv tools t; true'
 	echo "$output"
 	echo x >a.txt
+	echo x >a.md
 	git add . && git commit -qm one
 	echo y >>a.txt
 	git diff >/dev/null

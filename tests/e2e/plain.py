@@ -189,6 +189,46 @@ def by_a_descriptor(folder):
     tried("futimens later", lambda: os.utime(file, (1, 1)))
 
 
+def a_folder_of_masks_as_a_file():
+    """As a file `.git` leads to another repository."""
+    for path in (".git", ".jj/repo"):
+        os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
+        tried(path, lambda path=path: fill(path))
+        tried("exclusively " + path, lambda path=path: os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)))
+
+
+def ways_to(path, descriptor, link):
+    yield "plain", path
+    yield "by the root", "/proc/self/root" + path
+    yield "by a descriptor", f"/proc/self/fd/{descriptor}"
+    yield "by the thread's descriptor", f"/proc/thread-self/fd/{descriptor}"
+    yield "by a link", link + "/" + os.path.basename(path)
+
+
+def made_by_the_host_and_open(*paths):
+    """What was opened to be read, or by name alone, before it was masked, is written no other way than by its name."""
+    os.symlink(".", "link")
+    open("up", "w").close()
+    for path in paths:
+        wait_for(path)
+    for path in paths:
+        for flags in (os.O_RDONLY, os.O_PATH):
+            fd = os.open(path, flags)
+            for how, way in ways_to(f"{PROJECT}/{path}", fd, f"{PROJECT}/link"):
+                tried(f"{path} {how}", lambda way=way: os.write(os.open(way, os.O_WRONLY | os.O_APPEND), b"evil"))
+                tried(f"{path} {how} truncated", lambda way=way: os.truncate(way, 0))
+                tried(f"{path} {how} chmod", lambda way=way: os.chmod(way, 0o777))
+            time.sleep(1)
+            tried(f"{path} later", lambda fd=fd: os.write(os.open(f"/proc/self/fd/{fd}", os.O_WRONLY | os.O_APPEND), b"evil"))
+
+
+def a_pipe(path):
+    """Data goes into one whatever mount it lies in."""
+    name = os.open(path, os.O_PATH)
+    for way in (path, "/proc/self/root" + path, f"/proc/self/fd/{name}"):
+        tried(way, lambda way=way: os.write(os.open(way, os.O_WRONLY | os.O_NONBLOCK), b"evil\n"))
+
+
 {function.__name__: function for function in (
     up, up_elsewhere, last, proc, place_of_a_folder, shut, made_by_the_host, below_a_newer_mount, in_a_pattern, in_a_pin,
-    by_a_descriptor)}[sys.argv[1]](*sys.argv[2:])
+    by_a_descriptor, a_folder_of_masks_as_a_file, made_by_the_host_and_open, a_pipe)}[sys.argv[1]](*sys.argv[2:])

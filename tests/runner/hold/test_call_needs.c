@@ -24,6 +24,7 @@ static struct sight sight(void *context, const char *path) {
 	if (path_is_below(path, "/hidden")) sight.mode = VIEW_ASK;
 	sight.like_mask = path_is_below(path, "/hidden/new-mask") || path_is_below(path, "/hidden/mask");
 	if (path_is_below(path, "/home")) sight = (struct sight){.mode = VIEW_WRITE, .own_or_asked = path[5]};
+	sight.hosts = sight.mode == VIEW_WRITE && path_is_below(path, "/w");
 	sight.masked_missing = path_is_below(path, "/w/missing") || strcmp(path, "/w/new-missing") == 0;
 	sight.masked_name = path_is_below(path, "/w/pattern") || path_is_below(path, "/w/new-pattern");
 	sight.above_missing = strcmp(path, "/w/above") == 0 || strcmp(path, "/w/above-new") == 0;
@@ -127,7 +128,7 @@ static void opens(void **state) {
 		{"/w/missing", WRITE, "write /w/missing", "write /w/missing"}, /* the host has made it since */
 		{"/w/missing/f", WRITE, "write /w/missing/f", "write /w/missing/f"},
 		{"/w/new-missing", WRITE, "", ""}, /* ENOENT */
-		{"/w/above-new", WRITE | CREATE, "write /w/above-new/masked", "write /w/above-new/masked"},
+		{"/w/above-new", WRITE | CREATE, "write /w/above-new/masked", "write /w/above-new/masked brought"},
 		{"/w/missing", READ, "", ""},
 		{"/w/pattern", WRITE | CREATE, "write /w/pattern", "write /w/pattern"},
 		{"/w/pattern/a/b", CREATE, "write /w/pattern/a/b", "write /w/pattern/a/b"},
@@ -262,6 +263,27 @@ static void names_change_their_folder(void **state) {
 	}
 }
 
+static void a_name_that_is_there_is_not_made(void **state) {
+	(void)state;
+	const struct {
+		const char *path;
+		bool exclusive;
+		const char *expected;
+	} rows[] = {{"/w/above", false, "write /w/above/masked brought"},
+		    {"/w/above", true, ""},
+		    {"/w/above-new", true, "write /w/above-new/masked brought"}};
+	for (size_t i = 0; i < ARRAY_LENGTH(rows); i++) {
+		struct call call = {.class = CALL_NAMES,
+				    .removes = {true},
+				    .makes = {false, true},
+				    .brings = true,
+				    .exclusive = rows[i].exclusive,
+				    .paths = {(char *)"/w/f", (char *)rows[i].path}};
+		CLEANUP_FREE char *text = needs_text(&call, TRAPS_WRITES);
+		assert_string_equal(text, rows[i].expected);
+	}
+}
+
 static void changes_and_programs(void **state) {
 	(void)state;
 	const struct {
@@ -272,6 +294,8 @@ static void changes_and_programs(void **state) {
 		{CALL_CHANGE, "/read/f", "", ""},
 		{CALL_CHANGE, "/ask/f", "write /ask/f", "write /ask/f"},
 		{CALL_CHANGE, "/w/mask", "write /w/mask", "write /w/mask"},
+		{CALL_CHANGE, "/w/pattern", "write /w/pattern", "write /w/pattern"},
+		{CALL_CHANGE, "/w/new-pattern", "", ""}, /* nothing is there */
 		{CALL_CHANGE, "/hidden/f", "write /hidden/f", "write /hidden/f"},
 		{CALL_CHANGE, "/dev/tty", "", ""},
 		{CALL_EXECUTE, "/read/f", "", ""},
@@ -312,6 +336,7 @@ int main(void) {
 		cmocka_unit_test(opens),
 		cmocka_unit_test(the_host_is_looked_at_only_where_somebody_is_asked),
 		cmocka_unit_test(names_change_their_folder),
+		cmocka_unit_test(a_name_that_is_there_is_not_made),
 		cmocka_unit_test(changes_and_programs),
 		cmocka_unit_test(what_has_no_name_needs_its_interpreters_alone),
 	};
