@@ -157,7 +157,7 @@ static char *finding_words(const struct event *event) {
 	if (detail_number(event, "more") > 0) return string_format("%lld more: %s", detail_number(event, "more"), what);
 	if (!event->target) return NULL;
 	if (leads) return string_format("new link: %s leads to %s", event->target, leads);
-	if (how) return string_format("git no longer shows changes: %s: %s", event->target, how);
+	if (how) return string_format("git may no longer show changes: %s: %s", event->target, how);
 	if (of && !unit) return string_format("not all was looked at: %s can't be read", event->target);
 	if (of && unit)
 		return string_format("not all was looked at: %s in %s past %lld %s", of, event->target,

@@ -81,8 +81,8 @@ static void look_for_git(int folder, const char *path, struct git_survey *survey
 		strings_add(&survey->shut, path);
 }
 
-/* Packages are many, and seldom repositories: each one's own `.git` is all that is looked for, also in those of a
- * scope (node_modules/@SCOPE/NAME). False past a bound. */
+/* Packages are many, and seldom repositories: each one's own `.git`, or that it is one's directory, is all that is
+ * looked for, also in those of a scope (node_modules/@SCOPE/NAME). False past a bound. */
 static bool survey_packages(const char *path, bool scope, size_t *packages, struct git_survey *survey) {
 	DIR *stream = open_folder(path, survey);
 	if (!stream) return true;
@@ -95,6 +95,8 @@ static bool survey_packages(const char *path, bool scope, size_t *packages, stru
 			survey_packages(package, true, packages, survey);
 		else if (file_is_there(dotgit))
 			strings_add(&survey->repositories, package);
+		else if (file_is_in(package, "HEAD") && file_is_in(package, "objects") && file_is_in(package, "refs"))
+			strings_add(&survey->bare, package);
 	}
 	closedir(stream);
 	return *packages > 0;

@@ -33,7 +33,7 @@ static const struct {
 				": check them (hooks, config) before you run git there"},
 	[FINDING_LINK] = {"link", "by new links a program outside would write where the tool could not: ", ": check it",
 			  ": check them"},
-	[FINDING_HIDDEN] = {"hidden", "git no longer shows changes of ", "", ""},
+	[FINDING_HIDDEN] = {"hidden", "git may no longer show changes of ", "", ""},
 	[FINDING_BOUND] = {"bound", "not all was looked at: ", ": what lies there is not named here",
 			   ": what lies there is not named here"},
 };

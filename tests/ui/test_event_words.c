@@ -59,7 +59,7 @@ static void each_kind_has_its_words(void **state) {
 		{EVENT_FINDING, NULL, folder, NULL, "{\"what\":\"link\",\"text\":\"../x\",\"leads\":\"/x\"}",
 		 "new link: /p leads to /x"},
 		{EVENT_FINDING, NULL, folder, NULL, "{\"what\":\"hidden\",\"how\":\"skip-worktree\"}",
-		 "git no longer shows changes: /p: skip-worktree"},
+		 "git may no longer show changes: /p: skip-worktree"},
 		{EVENT_FINDING, NULL, folder, NULL, "{\"what\":\"repository\"}",
 		 "new, to be looked at: /p (repository)"},
 		{EVENT_FINDING, NULL, folder, NULL,

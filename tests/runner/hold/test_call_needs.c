@@ -128,7 +128,7 @@ static void opens(void **state) {
 		{"/w/missing", WRITE, "write /w/missing", "write /w/missing"}, /* the host has made it since */
 		{"/w/missing/f", WRITE, "write /w/missing/f", "write /w/missing/f"},
 		{"/w/new-missing", WRITE, "", ""}, /* ENOENT */
-		{"/w/above-new", WRITE | CREATE, "write /w/above-new/masked", "write /w/above-new/masked brought"},
+		{"/w/above-new", WRITE | CREATE, "write /w/above-new/masked", "write /w/above-new/masked"},
 		{"/w/missing", READ, "", ""},
 		{"/w/pattern", WRITE | CREATE, "write /w/pattern", "write /w/pattern"},
 		{"/w/pattern/a/b", CREATE, "write /w/pattern/a/b", "write /w/pattern/a/b"},
