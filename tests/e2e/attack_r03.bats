@@ -258,6 +258,19 @@ print("won", won)'
 	[ ! -e "$HOME/.dotfiles/.envrc" ]
 }
 
+# mv(1) tries renameat2(2) with the folder itself first, and RENAME_NOREPLACE.
+@test "a folder that is moved into a granted one, or into a repository, asks nothing" {
+	mkdir -p tree/x other/x "$HOME/beside/deep"
+	git init -q packages/real
+	for target in "$HOME/beside/" "$HOME/beside/deep" packages/real/; do
+		mkdir -p tree/x
+		run -0 sbx run --fail-on-deny --allow "fs:write=$HOME/beside" -- mv tree "$target"
+		lacks "$output" blocked
+		[ -d "$target/tree/x" ]
+		[ ! -e tree ]
+	done
+}
+
 @test "attack_r_03: what git's configuration names is asked about also where it isn't there yet, and is no denial without a row" {
 	git config core.fsmonitor .fsm/run
 	git config include.path ../.gitmore
