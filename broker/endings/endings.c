@@ -93,14 +93,23 @@ static void add_sessions(struct revoked *revoked, const struct broker *broker, c
 	}
 }
 
+static void add_id(json_t *ids, const struct grant *grant) {
+	if (json_array_size(ids) < REVOKED_LIFTED_MAX) json_array_append_new(ids, json_integer(grant->id));
+}
+
 void revoked_add_spent(struct revoked *revoked, const struct broker *broker, const struct grant_list *list) {
 	revoked_start(revoked);
 	for (size_t i = 0; i < list->count; i++) {
-		json_t *ids = permission_connects(&list->items[i].permission) ? revoked->spent : revoked->spent_open;
-		if (json_array_size(ids) < REVOKED_LIFTED_MAX)
-			json_array_append_new(ids, json_integer(list->items[i].id));
+		const bool connects = permission_connects(&list->items[i].permission);
+		add_id(connects ? revoked->spent : revoked->spent_open, &list->items[i]);
 	}
 	add_sessions(revoked, broker, list);
+}
+
+void revoked_add_ended(struct revoked *revoked, const struct broker *broker, const struct grant_list *list) {
+	revoked_start(revoked);
+	for (size_t i = 0; i < list->count; i++)
+		if (spent_goes_on(broker, &list->items[i])) add_id(revoked->spent_open, &list->items[i]);
 }
 
 void revoked_add(struct revoked *revoked, const struct broker *broker, const struct grant_list *list) {

@@ -59,4 +59,6 @@ enum { REVOKED_IDS_MAX = 2000, REVOKED_LIFTED_MAX = 200 };
 void revoked_add(struct revoked *revoked, const struct broker *broker, const struct grant_list *list);
 /* Revoked as well (spent.h). */
 void revoked_add_spent(struct revoked *revoked, const struct broker *broker, const struct grant_list *list);
+/* Had ended before: those by whose use something may go on. */
+void revoked_add_ended(struct revoked *revoked, const struct broker *broker, const struct grant_list *list);
 json_t *revoked_reply(const struct broker *broker, struct revoked *revoked); /* it is empty then */

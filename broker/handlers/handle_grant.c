@@ -313,6 +313,7 @@ static int revoke_listed(struct client *client, int64_t id, const struct revoke 
 	struct revoked revoked = {0};
 	revoked_add(&revoked, broker, &list);
 	revoked_add_spent(&revoked, broker, &spent);
+	revoked_add_ended(&revoked, broker, &ended);
 	spent_take(broker, &spent, &list);
 	for (size_t i = 0; i < ended.count; i++) grant_list_take(&list, &ended.items[i]);
 	const struct settling_wish told = {

@@ -24,9 +24,17 @@ static bool may_live(const struct broker *broker, const struct grant *grant) {
 	return false;
 }
 
+static bool is_used_up(const struct broker *broker, const struct grant *grant) {
+	return grant->effect == EFFECT_ALLOW && grant->lifetime == LIFETIME_ONCE && grant->uses > 0 &&
+	       may_live(broker, grant);
+}
+
 bool spent_is(const struct broker *broker, const struct grant *grant, bool active) {
-	return !active && grant->effect == EFFECT_ALLOW && grant->lifetime == LIFETIME_ONCE && grant->uses > 0 &&
-	       grant->revoked_ms == 0 && may_live(broker, grant);
+	return !active && grant->revoked_ms == 0 && is_used_up(broker, grant);
+}
+
+bool spent_goes_on(const struct broker *broker, const struct grant *grant) {
+	return is_used_up(broker, grant) && !permission_connects(&grant->permission);
 }
 
 int spent_collect(struct broker *broker, spent_wanted *wanted, const void *context, struct grant_list *list,

@@ -12,6 +12,8 @@
 #include "store/grants.h"
 
 bool spent_is(const struct broker *broker, const struct grant *grant, bool active);
+/* Of one that has ended, and may be revoked: may a file be open yet, or a program run, by its use? */
+bool spent_goes_on(const struct broker *broker, const struct grant *grant);
 
 /* Added to *list: those that are wanted, or that the mass names. */
 typedef bool spent_wanted(const void *context, const struct grant *grant);

@@ -82,6 +82,24 @@ teardown() {
 	[[ $output == *"has ended already" ]]
 }
 
+@test "what was opened by a grant for one use goes on, and each revocation says so" {
+	echo begun >~/once.log
+	sbx grant fs:write ~/once.log --once
+	background tool sbx run -- sh -c 'exec 5>>~/once.log; until [ -e go ]; do echo on >&5; sleep 0.05; done' </dev/null
+	wait_for 30 grep -q on ~/once.log
+	local id
+	id=$(sbx grants --all --json | jq '.[-1].id')
+	for _ in 1 2; do
+		run -1 sbx revoke "$id" --kill
+		contains "$output" "Used up before: grant $id. What was opened or started by that may go on"
+	done
+	touch go
+	finished tool
+	rm ~/once.log
+	run -0 sbx revoke "$id" --kill
+	[ "$output" = "It had ended before, and no process holds what it gave." ]
+}
+
 @test "--ttl ends it" {
 	sbx grant net:access short.test:443 --ttl 4s
 	run -0 sbx check net:access short.test:443 --no-ask

@@ -302,14 +302,15 @@ static void print_leading(const json_t *reply) {
 }
 
 /* The same however the reply is shown. That nothing was there to be revoked is what --all wants to be true; what --kill
- * is for may have ended before. */
+ * is for may have ended before, unless something goes on that it can't end. */
 static int exit_status(const struct command_call *call, const json_t *reply) {
 	const struct values *values = call->values;
 	const size_t asked = call->operands->count, revoked = json_array_size(json_object_get(reply, "revoked")) +
 							      json_array_size(json_object_get(reply, "spent"));
 	const bool is_let_through = json_array_size(json_object_get(reply, "rules")) > 0 ||
 				    json_array_size(json_object_get(reply, "links")) > 0;
-	if (!withdrawal_is_shown(reply) || is_let_through) return EXIT_NO;
+	const bool goes_on = values->kill && json_array_size(json_object_get(reply, "spent_open")) > 0;
+	if (!withdrawal_is_shown(reply) || is_let_through || goes_on) return EXIT_NO;
 	if (values->all || (values->kill && asked > 0)) return EXIT_DONE;
 	return revoked > 0 && revoked >= asked ? EXIT_DONE : EXIT_NO;
 }
