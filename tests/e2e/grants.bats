@@ -55,7 +55,7 @@ teardown() {
 		contains "$output" "Note: nothing asks about it"
 		contains "$output" "stays unused"
 	done
-	for words in "fs:read $HOME/asked" "net:access once.test:443" "fs:read $HOME/asked/*" "fs:read /var/lib/dpkg --deny"; do
+	for words in "fs:read $HOME/asked" "fs:read $HOME/asked" "net:access once.test:443" "fs:read $HOME/asked/*" "fs:read /var/lib/dpkg --deny"; do
 		# shellcheck disable=SC2086 # words
 		run -0 sbx grant $words --once
 		lacks "$output" "nothing asks"

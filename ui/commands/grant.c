@@ -263,9 +263,9 @@ static const char *why_unused(const struct command_call *call, const json_t *bod
 		json_object_set(asked, "project", json_object_get(body, "project"));
 		json_object_set(asked, "profile", json_object_get(body, "profile"));
 	}
-	const char *effect = NULL;
-	if (broker_call("why", asked, &reply, NULL) == 0)
-		effect = json_string_value(json_object_get(json_object_get(reply, "verdict"), "effect"));
+	const json_t *verdict = broker_call("why", asked, &reply, NULL) == 0 ? json_object_get(reply, "verdict") : NULL;
+	const bool once = json_is_true(json_object_get(verdict, "once")); /* then a second use asks */
+	const char *effect = once ? NULL : json_string_value(json_object_get(verdict, "effect"));
 	const char *why = string_equal(effect, effect_name(EFFECT_ALLOW))  ? "it is allowed already"
 			  : string_equal(effect, effect_name(EFFECT_DENY)) ? "no rule asks about it, so it isn't seen"
 									   : NULL;
