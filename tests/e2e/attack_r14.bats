@@ -297,9 +297,10 @@ forged() {
 }
 
 @test "attack_r_14: a repository that is made in a package is named" {
-	mkdir -p node_modules/dep node_modules/@scope/dep
-	inside 'git init -q node_modules/dep; git init -q node_modules/@scope/dep'
-	for name in node_modules/dep/.git node_modules/@scope/dep/.git; do
+	mkdir -p node_modules/dep node_modules/@scope/dep node_modules/evil
+	inside 'git init -q node_modules/dep; git init -q node_modules/@scope/dep; cd node_modules/evil; mkdir objects refs w; echo "ref: refs/heads/main" >HEAD
+		printf "[core]\n\trepositoryformatversion = 0\n\tworktree = w\n\tfsmonitor = touch ran\n" >config'
+	for name in node_modules/dep/.git node_modules/@scope/dep/.git node_modules/evil; do
 		contains "$output" "$PWD/$name"
 		finding repository --arg path "$PWD/$name" '.target == $path'
 	done
