@@ -412,6 +412,8 @@ static void on_restored(void *argument, int code, const char *text, const struct
 void live_restore(struct live *live) {
 	if (live->restoring) return;
 	live->broken = live->restoring = true;
+	look_away(live); /* what is mounted anew may cover where somebody is */
+	live_show(live);
 	live->options.changed(live->options.context, NULL, &live->steps);
 	live->options.apply(live->options.context, &live->plan, &live->steps, on_restored, live);
 }

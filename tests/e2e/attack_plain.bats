@@ -155,6 +155,7 @@ none_made() {
 }
 
 @test "attack_f_17: what the host makes while it runs is written by no descriptor, link or way through /proc" {
+	# shellcheck disable=SC2016 # sbx expands it
 	options=(--deny 'fs:write=${project}/**/*.den' --profile python)
 	tool_in_background made_by_the_host_and_open .envrc a.code-workspace x.den
 	for name in .envrc a.code-workspace x.den; do echo mine >"$name"; done
