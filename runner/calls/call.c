@@ -141,7 +141,9 @@ static void apply_open_flags(struct call *call, uint64_t flags) {
 static void apply_flags(const struct call_raw *raw, const struct call_shape *shape, struct call *call) {
 	switch (shape->flags) {
 	case CALL_FLAGS_NONE:
+		break;
 	case CALL_FLAGS_AT:
+		call->straight = argument(raw, shape->flags_at) & AT_SYMLINK_NOFOLLOW;
 		break;
 	case CALL_FLAGS_OPEN:
 		apply_open_flags(call, argument(raw, shape->flags_at));
@@ -177,6 +179,7 @@ void call_read_ways(pid_t thread, const struct call_raw *raw, struct call *ret_c
 	ret_call->class = shape->class;
 	ret_call->name = shape->name;
 	ret_call->brings = shape->brings;
+	ret_call->straight = shape->straight;
 	ret_call->set_id =
 		shape->class == CALL_CHANGE && shape->mode_at && (argument(raw, shape->mode_at) & CALL_SET_ID);
 	for (size_t i = 0; i < CALL_PATHS; i++) {

@@ -40,7 +40,7 @@ struct call {
 	bool exclusive;           /* an open or a rename that must make the name (O_EXCL, RENAME_NOREPLACE) */
 	bool set_id;              /* CALL_CHANGE: a mode with the set-user-ID or set-group-ID bit */
 	bool quiet;               /* an open that the file itself never hears of (O_PATH) */
-	bool straight;            /* an open that follows no link at its end (O_NOFOLLOW) */
+	bool straight;            /* an open or a change that follows no link at its end (O_NOFOLLOW, lchown) */
 	bool nameless;            /* O_TMPFILE: paths[0] is the folder that gets a file without a name */
 	bool makes[CALL_PATHS];   /* CALL_NAMES: the name is made there */
 	bool removes[CALL_PATHS]; /* CALL_NAMES: the name goes from there; rename's exchange does both on both sides */

@@ -39,8 +39,8 @@ struct call_shape {
 		unsigned char path;   /* none: the descriptor's own */
 		bool makes, removes;  /* call.h */
 	} paths[CALL_PATHS];
-	unsigned char text; /* what a link that is made leads to */
-	bool brings;        /* call.h */
+	unsigned char text;    /* what a link that is made leads to */
+	bool brings, straight; /* call.h */
 	enum call_form form;
 	enum call_flags flags;
 	unsigned char flags_at;

@@ -331,6 +331,37 @@ static void names_that_come_and_go_are_told(void **state) {
 	caller_end(&caller);
 }
 
+static void changes_of_links_themselves_follow_none(void **state) {
+	(void)state;
+	const uint64_t no = AT_SYMLINK_NOFOLLOW;
+	struct caller caller = caller_start(NULL);
+	const struct {
+		const char *name;
+		uint64_t arguments[CALL_ARGUMENTS];
+		bool straight;
+	} calls[] = {
+		{"chown", {P("a"), 1, 1}, false},
+		{"lchown", {P("a"), 1, 1}, true},
+		{"fchownat", {cwd, P("a"), 1, 1, 0}, false},
+		{"fchownat", {cwd, P("a"), 1, 1, no}, true},
+		{"utimensat", {cwd, P("a"), 0, 0}, false},
+		{"utimensat", {cwd, P("a"), 0, no}, true},
+		{"fchmodat2", {cwd, P("a"), 0, no}, true},
+		{"setxattr", {P("a"), P("n")}, false},
+		{"lsetxattr", {P("a"), P("n")}, true},
+		{"lremovexattr", {P("a"), P("n")}, true},
+		{"setxattrat", {cwd, P("a"), no}, true},
+		{"removexattrat", {cwd, P("a"), no}, true},
+		{"file_setattr", {cwd, P("a"), 0, 0, no}, true},
+	};
+	for (size_t i = 0; i < ARRAY_LENGTH(calls); i++) {
+		CLEANUP_CALL struct call call;
+		read_call(&caller, calls[i].name, &call, calls[i].arguments);
+		if (call.straight != calls[i].straight) fail_msg("%s, row %zu", calls[i].name, i);
+	}
+	caller_end(&caller);
+}
+
 static void opens_say_how(void **state) {
 	(void)state;
 	const struct {
@@ -570,6 +601,7 @@ int main(void) {
 		cmocka_unit_test(each_call_names_its_paths),
 		cmocka_unit_test(what_cant_be_read_is_told),
 		cmocka_unit_test(names_that_come_and_go_are_told),
+		cmocka_unit_test(changes_of_links_themselves_follow_none),
 		cmocka_unit_test(opens_say_how),
 		cmocka_unit_test(hostile_pointers_give_no_path),
 		cmocka_unit_test(racing_memory_gives_some_normal_path_or_none),
