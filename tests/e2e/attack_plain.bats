@@ -182,7 +182,7 @@ none_made() {
 @test "a link to what may only be read is changed itself, copied and packed unasked; what it leads to is asked about" {
 	touch "$HOME/docs/read"
 	ln -s "$HOME/docs/read" link
-	run -0 sbx run --fail-on-deny -- sh -c 'touch -h -d 2001-01-01 link; chown -h "$(id -u)" link; cp -a link copy; mkdir out; tar cf - link | tar xf - -C out; mv copy moved; rm moved'
+	run -0 sbx run --fail-on-deny -- sh -c 'touch -h -d 2001-01-01 link; chown -h '"$UID"' link; cp -a link copy; mkdir out; tar cf - link | tar xf - -C out; mv copy moved; rm moved'
 	[ "$(stat -c %Y link)" = "$(date -d 2001-01-01 +%s)" ]
 	run sbx run -- sh -c 'touch -d 2001-01-01 link; chmod 600 link; echo x >link'
 	[ "$(stat -c %a "$HOME/docs/read")" = 644 ]
