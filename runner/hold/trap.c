@@ -76,6 +76,7 @@ static int find_place(const struct trap_rules *rules, pid_t thread, struct call 
 				  .there = !made};
 	const int r = lead_find(&lead, call->ways[which], &place);
 	if (r < 0) return refusal(r);
+	if (!place && changes(call, which) && !made) return 0; /* by its name, then */
 	free(call->paths[which]);
 	call->paths[which] = place;
 	return 0;

@@ -49,8 +49,8 @@ def main():
     lost = []
     with Home() as home:
         # A newer broker that refuses us in its words, and one that would talk to anybody.
-        refusal = {"type": "error", "code": "EPROTONOSUPPORT", "message": "sbxd 9 speaks protocol 7, you speak 6: start this again"}
-        for hello, expected in ((refusal, "start this again"), (greeting(7, "9.0"), "start this program again, it is the older one"),
+        refusal = {"type": "error", "code": "EPROTONOSUPPORT", "message": "sbxd 9 speaks protocol 8, you speak 7: start this again"}
+        for hello, expected in ((refusal, "start this again"), (greeting(8, "9.0"), "start this program again, it is the older one"),
                                 (greeting(4, "0.0.1"), "end sbxd (kill that process)")):
             with OtherBroker(home, hello):
                 result = home.sbx("grants")
@@ -61,11 +61,11 @@ def main():
         good = claim("versions: sbx and an sbxd of another protocol say which side to start anew", 6, sum(lost))
 
         lost = []
-        with OtherBroker(home, greeting(6, "0.0.1")):
+        with OtherBroker(home, greeting(7, "0.0.1")):
             result = home.sbx("grants", "--json")
             lost += [result.returncode != 0, json.loads(result.stdout) != [], "kill 4711" not in result.stderr]
             print(result.stderr, end="")
-        with OtherBroker(home, greeting(6, "99.0")):
+        with OtherBroker(home, greeting(7, "99.0")):
             result = home.sbx("grants", "--json")
             lost += [result.returncode != 0, result.stderr != ""]
         good &= claim("versions: an older sbxd of the same protocol serves on, and sbx says how to end it", 5, sum(lost))
@@ -73,7 +73,7 @@ def main():
         home.socket.unlink()
         lost = []
         home.connect().close()
-        for protocol, expected in ((7, "end sbxd (kill that process)"), (4, "it is the older one"), (1 << 40, "end sbxd (kill that process)")):
+        for protocol, expected in ((8, "end sbxd (kill that process)"), (4, "it is the older one"), (1 << 40, "end sbxd (kill that process)")):
             try:
                 Client(home.socket, protocol=protocol)
                 lost.append(True)
@@ -82,7 +82,7 @@ def main():
         # And it has closed: nothing comes after a hello that failed.
         client = Client(home.socket, hello=False)
         try:
-            client.call("hello", protocol=7, version="next")
+            client.call("hello", protocol=8, version="next")
         except Denied:
             pass
         try:
