@@ -63,6 +63,27 @@ static bool changes(const struct call *call, size_t which) {
 	return which == 0 && (call->class == CALL_CHANGE || (call->class == CALL_OPEN && call->write));
 }
 
+enum { PLACE_TRIES = 8, PLACE_SAME = 1, NOWHERE_SAME = 2 };
+
+/* A file that is replaced while it is looked at, or whose mount goes then (the host replaces what is masked), has
+ * another name, or none. So what isn't where its path says is looked for until it is found so again. */
+static int find_surely(const struct lead *lead, const char *way, const char *named, char **ret_place) {
+	CLEANUP_FREE char *before = NULL;
+	for (int tries = 0, same = 0; tries < PLACE_TRIES; tries++) {
+		CLEANUP_FREE char *place = NULL;
+		const int r = lead_find(lead, way, &place);
+		if (r < 0) return r;
+		same = tries > 0 && string_equal(place ? place : "", before ? before : "") ? same + 1 : 0;
+		if ((place && named && string_equal(place, named)) || same == (place ? PLACE_SAME : NOWHERE_SAME)) {
+			*ret_place = STEAL(place);
+			return 0;
+		}
+		free(before);
+		before = STEAL(place);
+	}
+	return -EXDEV;
+}
+
 static int find_place(const struct trap_rules *rules, pid_t thread, struct call *call, size_t which) {
 	char *place;
 	const bool made = makes(call, which);
@@ -74,7 +95,7 @@ static int find_place(const struct trap_rules *rules, pid_t thread, struct call 
 				  .curtain = rules->curtain,
 				  .last = follows_last(call),
 				  .there = !made};
-	const int r = lead_find(&lead, call->ways[which], &place);
+	const int r = find_surely(&lead, call->ways[which], call->paths[which], &place);
 	if (r < 0) return refusal(r);
 	if (!place && changes(call, which) && !made) return 0; /* by its name, then */
 	free(call->paths[which]);

@@ -33,7 +33,6 @@
 enum {
 	LEAD_LINKS = 40,   /* as the kernel's MAXSYMLINKS (path_resolution(7)) */
 	LEAD_STEPS = 1024, /* some 2 ms: links can make the way of one call 80,000 names long */
-	LEAD_TRIES = 8,
 };
 
 #ifndef RESOLVE_CACHED /* Linux 5.12 */
@@ -49,7 +48,6 @@ struct walk {
 	int links, steps;
 	bool jumped; /* `at` was not come to by a name: the sandbox may have none for it */
 	bool ended;  /* `at` is what the path names */
-	bool last;   /* what was removed meanwhile isn't looked for again */
 	int missing; /* why not */
 };
 
@@ -139,7 +137,6 @@ static int end_at_name(const struct walk *walk, const char *name, char **ret_pat
 static int end_here(struct walk *walk, char **ret_path) {
 	CLEANUP_FREE char *path = NULL;
 	int r = place_of(walk, ".", &path);
-	if (r == -ENOENT && !walk->jumped && !walk->last) return -EAGAIN;
 	if (r < 0 && r != -ENOENT && r != -ENAMETOOLONG) return r;
 	if (path && (!walk->jumped || is_there(walk->lead, walk->at, path))) *ret_path = STEAL(path);
 	walk->ended = true;
@@ -288,10 +285,9 @@ static int begin(struct walk *walk, const char *path) {
 	return 0;
 }
 
-/* *ret_fd, unless NULL: what is there, or a negative errno. -EAGAIN: what its name led to was removed meanwhile. */
-static int walk_once(const struct lead *lead, const char *path, bool last, int *ret_fd, char **ret_path) {
-	struct walk walk = {
-		.lead = lead, .root = -1, .at = -1, .missing = -ENOENT, .rest = string_copy(path), .last = last};
+/* *ret_fd, unless NULL: what is there, or a negative errno. */
+static int walk_all(const struct lead *lead, const char *path, int *ret_fd, char **ret_path) {
+	struct walk walk = {.lead = lead, .root = -1, .at = -1, .missing = -ENOENT, .rest = string_copy(path)};
 	*ret_path = NULL;
 	int r = begin(&walk, path);
 	if (r == 0) go_straight(&walk);
@@ -303,14 +299,6 @@ static int walk_once(const struct lead *lead, const char *path, bool last, int *
 	fd_close(walk.root);
 	free(walk.rest);
 	return r < 0 ? r : 0;
-}
-
-/* Where another file takes the place of one all the time, that is looked for as often. */
-static int walk_all(const struct lead *lead, const char *path, int *ret_fd, char **ret_path) {
-	int r = -EAGAIN;
-	for (int tries = 1; r == -EAGAIN && tries <= LEAD_TRIES; tries++)
-		r = walk_once(lead, path, tries == LEAD_TRIES, ret_fd, ret_path);
-	return r;
 }
 
 int lead_find(const struct lead *lead, const char *path, char **ret_path) {

@@ -1,9 +1,6 @@
 /* Where paths lead that have links on the way: the walker is this process itself. */
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
-#include <sched.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -177,36 +174,6 @@ static void the_curtain_is_not_walked_into(void **state) {
 	expect_way(&lead, "link/../new", -EXDEV, NULL);
 }
 
-static void *replace(void *argument) {
-	atomic_bool *over = argument;
-	while (!*over) {
-		const int fd = open("fresh", O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
-		if (fd < 0 || rename("fresh", "replaced") < 0) abort();
-		close(fd);
-	}
-	return NULL;
-}
-
-/* As an editor, or git, replaces one: the old file has no name any more, and that is not what the thread will find. */
-static void a_file_that_is_replaced_all_the_time_has_its_name(void **state) {
-	(void)state;
-	const struct lead lead = {.thread = getpid(), .folder = AT_FDCWD, .last = true, .there = true};
-	atomic_bool over = false;
-	pthread_t thread;
-	assert_int_equal(pthread_create(&thread, NULL, replace, &over), 0);
-	while (access("replaced", F_OK) < 0) sched_yield();
-	int nameless = 0;
-	for (int i = 0; i < 20000; i++) {
-		CLEANUP_FREE char *place = NULL;
-		assert_int_equal(lead_find(&lead, "replaced", &place), 0);
-		nameless += !place;
-	}
-	over = true;
-	pthread_join(thread, NULL);
-	assert_int_equal(unlink("replaced"), 0);
-	assert_int_equal(nameless, 0);
-}
-
 /* NULL: it has to be walked. */
 static void expect_straight(const struct lead *lead, int root, const char *way, const char *place) {
 	CLEANUP_FREE char *wanted = place ? path_join(folder, place) : NULL, *got = NULL;
@@ -310,7 +277,6 @@ int main(void) {
 		cmocka_unit_test(what_never_had_a_name_has_no_place),
 		cmocka_unit_test(a_folder_too_deep_is_no_start_to_hide_behind),
 		cmocka_unit_test(a_way_without_end_is_not_walked),
-		cmocka_unit_test(a_file_that_is_replaced_all_the_time_has_its_name),
 		cmocka_unit_test(the_curtain_is_not_walked_into),
 		cmocka_unit_test(only_ways_without_links_are_straight),
 		cmocka_unit_test(what_follows_a_link_at_the_end_is_not_straight),
