@@ -95,7 +95,7 @@ teardown() {
 	done
 	touch go
 	finished tool
-	rm ~/once.log
+	rm ~/once.log go
 	run -0 sbx revoke "$id" --kill
 	[ "$output" = "It had ended before, and no process holds what it gave." ]
 }
