@@ -351,7 +351,10 @@ static bool is_straight(const struct lead *lead, int at, const char *path) {
 	CLEANUP_FREE char *folder = folder_of(path, &name);
 	CLEANUP_FD int opened = -1;
 	if (at < 0 || (lead->last && is_straight_to_its_end(at, path))) return at >= 0;
-	if (folder[0]) at = opened = open_straight(at, folder, O_DIRECTORY);
+	if (folder[0]) {
+		opened = open_straight(at, folder, O_DIRECTORY);
+		at = opened;
+	}
 	return at >= 0 && !(lead->last && is_link(lead, at, name));
 }
 
