@@ -66,7 +66,7 @@ static bool is_folder(const char *directory, const char *name) {
 }
 
 /* HEAD may be a link, also one to a branch that was packed away: git follows it by its text. */
-static bool is_repository(const char *directory) {
+bool git_is_repository(const char *directory) {
 	return file_is_in(directory, "HEAD") && is_folder(directory, "objects") && is_folder(directory, "refs");
 }
 
@@ -222,7 +222,7 @@ static bool linked_is_mutual(const struct git_layout *layout) {
 	CLEANUP_FREE char *folder = path_parent(layout->directory);
 	CLEANUP_FREE char *back = pointer_read(layout->directory, "gitdir", "");
 	CLEANUP_FREE char *here = path_join(layout->top, ".git");
-	return string_equal(folder, worktrees) && string_equal(back, here) && is_repository(layout->common);
+	return string_equal(folder, worktrees) && string_equal(back, here) && git_is_repository(layout->common);
 }
 
 /* A submodule or a work tree with core.worktree: the directory's own configuration must name this work tree. */
@@ -230,7 +230,7 @@ static bool worktree_is_mutual(const struct git_layout *layout, const char *home
 	CLEANUP_STRINGS struct strings values = {0}, files = {0};
 	CLEANUP_FREE char *config = path_join(layout->directory, "config");
 	git_config_values(config, home, "core.worktree", &values, &files);
-	if (values.count == 0 || !is_repository(layout->directory)) return false;
+	if (values.count == 0 || !git_is_repository(layout->directory)) return false;
 	CLEANUP_FREE char *top = real_path(layout->directory, values.items[values.count - 1]);
 	return string_equal(top, layout->top);
 }
@@ -267,7 +267,7 @@ static bool read_folder(struct git_layout *layout, const char *dotgit) {
 	if (!layout->directory) return false;
 	layout->common = pointer_read(layout->directory, "commondir", "");
 	if (!layout->common) layout->common = string_copy(layout->directory);
-	return file_is_in(layout->directory, "HEAD") && is_repository(layout->common);
+	return file_is_in(layout->directory, "HEAD") && git_is_repository(layout->common);
 }
 
 static size_t hash_size_of(const char *common, const char *home) {

@@ -95,7 +95,7 @@ static bool survey_packages(const char *path, bool scope, size_t *packages, stru
 			survey_packages(package, true, packages, survey);
 		else if (file_is_there(dotgit))
 			strings_add(&survey->repositories, package);
-		else if (file_is_in(package, "HEAD") && file_is_in(package, "objects") && file_is_in(package, "refs"))
+		else if (git_is_repository(package))
 			strings_add(&survey->bare, package);
 	}
 	closedir(stream);

@@ -65,16 +65,16 @@ static bool changes(const struct call *call, size_t which) {
 
 enum { PLACE_TRIES = 8, PLACE_SAME = 1, NOWHERE_SAME = 2 };
 
-/* A file that is replaced while it is looked at, or whose mount goes then (the host replaces what is masked), has
- * another name, or none. So what isn't where its path says is looked for until it is found so again. */
+/* A file that is replaced while it is looked at, or whose mount goes then (the host replaces a masked file), has
+ * another name, or none. So a place other than the one that the path names has to be found again. */
 static int find_surely(const struct lead *lead, const char *way, const char *named, char **ret_place) {
 	CLEANUP_FREE char *before = NULL;
 	for (int tries = 0, same = 0; tries < PLACE_TRIES; tries++) {
 		CLEANUP_FREE char *place = NULL;
 		const int r = lead_find(lead, way, &place);
 		if (r < 0) return r;
-		same = tries > 0 && string_equal(place ? place : "", before ? before : "") ? same + 1 : 0;
-		if ((place && named && string_equal(place, named)) || same == (place ? PLACE_SAME : NOWHERE_SAME)) {
+		same = tries > 0 && string_equal(place, before) ? same + 1 : 0;
+		if ((place && string_equal(place, named)) || same == (place ? PLACE_SAME : NOWHERE_SAME)) {
 			*ret_place = STEAL(place);
 			return 0;
 		}
@@ -103,8 +103,8 @@ static int find_place(const struct trap_rules *rules, pid_t thread, struct call 
 	return 0;
 }
 
-/* Where a name is made, what is changed and what a program is, is found behind whatever links the tool has laid on the
- * way there. 0, or what the call fails with: one whose way can't be seen makes no names, changes and starts nothing. */
+/* The places of names that are made, of files that are changed and of programs, behind whatever links the tool has laid
+ * on the way there. 0, or the error of the call: a call whose way can't be seen makes, changes and starts nothing. */
 static int find_places(const struct trap_rules *rules, pid_t thread, struct call *call) {
 	int code = 0;
 	for (size_t i = 0; i < CALL_PATHS && code == 0; i++) code = find_place(rules, thread, call, i);

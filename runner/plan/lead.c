@@ -330,13 +330,12 @@ static bool is_link(const struct lead *lead, int folder, const char *name) {
 	return readlinkat(folder, name, &text, sizeof text) >= 0 || (errno != EINVAL && errno != ENOENT);
 }
 
-/* By the name of `start`. */
-static int name_straight(int start, const char *path, char **ret_path) {
-	char link[32], text[PATH_MAX];
-	snprintf(link, sizeof link, "/proc/self/fd/%d", start);
-	if (read_link(AT_FDCWD, link, text) < 0 || text[0] != '/') return -ENOENT;
-	if (string_ends(text, LEAD_REMOVED)) return -ENOENT;
-	return path_normalise(text, path, ret_path, NULL);
+/* By the name of the folder that the link in /proc leads to, unless the path is absolute. */
+static char *name_from(const char *link, const char *path) {
+	char text[PATH_MAX] = "/", *name = NULL;
+	if (path[0] != '/' && (read_link(AT_FDCWD, link, text) < 0 || text[0] != '/')) return NULL;
+	if (!string_ends(text, LEAD_REMOVED)) path_normalise(text, path, &name, NULL);
+	return name;
 }
 
 /* With the last name at hand, or as one that isn't there, one look is enough. */
@@ -350,7 +349,8 @@ static bool is_straight(const struct lead *lead, int at, const char *path) {
 	const char *name;
 	CLEANUP_FREE char *folder = folder_of(path, &name);
 	CLEANUP_FD int opened = -1;
-	if (at < 0 || (lead->last && is_straight_to_its_end(at, path))) return at >= 0;
+	if (at < 0) return false;
+	if (lead->last && is_straight_to_its_end(at, path)) return true;
 	if (folder[0]) {
 		opened = open_straight(at, folder, O_DIRECTORY);
 		at = opened;
@@ -359,23 +359,28 @@ static bool is_straight(const struct lead *lead, int at, const char *path) {
 }
 
 static int straight_from_root(const struct lead *lead, int root, const char *path, char **ret_path) {
-	char link[64], text[PATH_MAX] = "/";
-	CLEANUP_FREE char *place = NULL;
+	char link[32];
 	snprintf(link, sizeof link, "/proc/%d/cwd", lead->thread);
-	if (path[0] != '/' && (read_link(AT_FDCWD, link, text) < 0 || text[0] != '/')) return -EAGAIN;
-	if (string_ends(text, LEAD_REMOVED) || path_normalise(text, path, &place, NULL) < 0) return -EAGAIN;
-	if (place[1] == '\0' || !is_straight(lead, root, place + 1)) return -EAGAIN;
+	CLEANUP_FREE char *place = name_from(link, path);
+	if (!place || place[1] == '\0' || !is_straight(lead, root, place + 1)) return -EAGAIN;
 	*ret_path = STEAL(place);
 	return 0;
 }
 
+static int straight_from_folder(const struct lead *lead, const char *path, char **ret_path) {
+	char link[32];
+	CLEANUP_FD int start = open_folder(lead);
+	snprintf(link, sizeof link, "/proc/self/fd/%d", start);
+	if (is_straight(lead, start, path)) *ret_path = name_from(link, path);
+	return *ret_path ? 0 : -EAGAIN;
+}
+
 int lead_straight(const struct lead *lead, int root, const char *path, char **ret_path) {
 	size_t size;
+	*ret_path = NULL;
 	path_last(path, &size);
 	if (size == 0 || path_has_up(path)) return -EAGAIN;
 	if (path[0] == '/' || (lead->still && lead->folder == AT_FDCWD))
 		return straight_from_root(lead, root, path, ret_path);
-	CLEANUP_FD int start = open_folder(lead);
-	if (!is_straight(lead, start, path)) return -EAGAIN;
-	return name_straight(start, path, ret_path) < 0 ? -EAGAIN : 0;
+	return straight_from_folder(lead, path, ret_path);
 }

@@ -36,8 +36,8 @@ int lead_open(const struct lead *lead, const char *path, int *ret_fd, char **ret
  * (filter_make.c). */
 int lead_root(pid_t thread);
 
-/* Quicker than lead_find, of a name that is made, where its folder is there, with no link on the way to it and, if
- * `last`, none at the end. `root` is that of the sandbox, or -1: then nothing that begins there is looked at. The walk
- * begins at the thread's own folder or descriptor; *ret_path is by that one's name, which may be a newer mount's by
- * now. -EAGAIN: it takes lead_find. */
+/* Quicker than lead_find, of a name that is made, changed or removed, where its folder is there, with no link on the
+ * way to it and, if `last`, none at the end. `root` is that of the sandbox, or -1: then nothing that begins there is
+ * looked at. The walk begins at the thread's own folder or descriptor; *ret_path is by that one's name, which may be a
+ * newer mount's by now. -EAGAIN: it takes lead_find, and *ret_path is NULL. */
 int lead_straight(const struct lead *lead, int root, const char *path, char **ret_path);
