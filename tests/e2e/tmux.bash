@@ -61,8 +61,10 @@ code() { # that goes with allow: of the newest question on the screen
 	screen | sed -nE 's/.*deny, allow (..)(,| or) always .. ?.*\?$/\1/p' | tail -n 1
 }
 
-asks_anew() { # asks_anew CODE: with another one
-	sees_question && [[ $(code) != "$1" ]]
+asks_anew() { # asks_anew CODE: with another one; the first one goes from the screen before that comes
+	local new
+	new=$(code)
+	[[ $new && $new != "$1" ]]
 }
 
 agents() { # how many can be asked
