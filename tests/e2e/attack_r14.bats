@@ -289,6 +289,27 @@ forged() {
 	finding repository --arg path "$PWD/.git/rebase-merge/strategy" '.target == $path'
 }
 
+@test "attack_r_14: a stash that git applies when it commits, merges or goes on with a plan the next time is named" {
+	inside 'index=$(git commit-tree -p HEAD -m index HEAD^{tree}); export GIT_INDEX_FILE=$PWD/i; git read-tree HEAD
+		git update-index --add --cacheinfo "100644,$(echo evil | git hash-object -w --stdin),.envrc"
+		git commit-tree -p HEAD -p "$index" -m stash "$(git write-tree)" >.git/MERGE_AUTOSTASH; rm i'
+	contains "$output" "a sandboxed tool created $PWD/.git/MERGE_AUTOSTASH: check it"
+	finding repository --arg path "$PWD/.git/MERGE_AUTOSTASH" '.target == $path'
+	inside true
+	[ -z "$output" ]
+	cp .git/MERGE_AUTOSTASH stash
+	git commit -q --allow-empty -m two
+	[ "$(<.envrc)" = evil ] # that is the attack
+	mkdir .git/rebase-merge .git/rebase-apply
+	mv stash .git/MERGE_AUTOSTASH
+	inside 'cd .git; for file in MERGE_AUTOSTASH rebase-merge/autostash rebase-apply/autostash rebase-apply/apply-opt; do git rev-parse HEAD >$file; done'
+	for file in MERGE_AUTOSTASH rebase-merge/autostash rebase-apply/autostash rebase-apply/apply-opt; do
+		finding repository --arg path "$PWD/.git/$file" '.target == $path'
+	done
+	inside 'rm -r .git/MERGE_AUTOSTASH .git/rebase-*' # git has gone on with them
+	[ -z "$output" ]
+}
+
 @test "attack_r_14: skip-worktree is found in an index of version 2, where git takes it, too" {
 	inside 'git update-index --skip-worktree src/y.c; '"$(forged 'substr($d, 7, 1) = chr(2)')"'; echo evil >src/y.c'
 	contains "$output" 'src/y.c (skip-worktree)'
