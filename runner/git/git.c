@@ -27,6 +27,8 @@
 
 enum {
 	GIT_POINTER_MAX = 2 * PATH_MAX, /* bytes of a `.git` file */
+	GIT_HEAD_MAX = 255,
+	GIT_NAME_MIN = 40, /* digits of an object's name */
 	GIT_MODULES_DEPTH = 8,
 	GIT_HOOKS_MAX = 200,
 	GIT_WORDS_MAX = 2000,        /* of command lines of its configuration */
@@ -59,15 +61,44 @@ static void protect_add(struct git_layout *layout, const char *path) {
 	strings_take(&layout->protect, normal);
 }
 
-static bool is_folder(const char *directory, const char *name) {
-	CLEANUP_FREE char *path = path_join(directory, name);
-	struct stat status;
-	return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
+/* The real path of `name` seen from `directory`; NULL when there is none. */
+static char *real_path(const char *directory, const char *name) {
+	CLEANUP_FREE char *joined = name[0] == '/' ? string_copy(name) : path_join(directory, name);
+	return mem_expect(realpath(joined, NULL));
 }
 
-/* HEAD may be a link, also one to a branch that was packed away: git follows it by its text. */
+/* A one-line file such as gitdir or commondir: the path in it, resolved. */
+static char *pointer_read(const char *directory, const char *name, const char *prefix) {
+	CLEANUP_FREE char *file = path_join(directory, name);
+	CLEANUP_FREE char *text = NULL;
+	if (regular_read(file, GIT_POINTER_MAX, &text, NULL, NULL) < 0 || !string_starts(text, prefix)) return NULL;
+	char *value = text + strlen(prefix);
+	for (size_t size = strlen(value); size > 0 && strchr("\r\n", value[size - 1]);) value[--size] = '\0';
+	return value[0] ? real_path(directory, value) : NULL;
+}
+
+/* A branch's name, or a commit's (refs.c, validate_headref). Of a link the text counts: the branch may have been packed
+ * away. */
+static bool is_head(const char *path) {
+	static const char hex[] = "0123456789abcdefABCDEF";
+	char link[sizeof "refs/"] = "";
+	CLEANUP_FREE char *text = NULL;
+	if (readlink(path, link, sizeof link - 1) >= 0) return string_equal(link, "refs/");
+	if (errno != EINVAL || regular_read(path, GIT_HEAD_MAX, &text, NULL, NULL) < 0) return false;
+	if (!string_starts(text, "ref:")) return strspn(text, hex) >= GIT_NAME_MIN;
+	return string_starts(text + 4 + strspn(text + 4, " \t\n\v\f\r"), "refs/");
+}
+
+static bool may_enter(const char *directory, const char *name) {
+	CLEANUP_FREE char *path = path_join(directory, name);
+	return access(path, X_OK) == 0;
+}
+
 bool git_is_repository(const char *directory) {
-	return file_is_in(directory, "HEAD") && is_folder(directory, "objects") && is_folder(directory, "refs");
+	CLEANUP_FREE char *head = path_join(directory, "HEAD"), *common = NULL;
+	if (!is_head(head)) return false;
+	common = file_is_in(directory, "commondir") ? pointer_read(directory, "commondir", "") : string_copy(directory);
+	return common && may_enter(common, "objects") && may_enter(common, "refs");
 }
 
 static bool is_apart(const char *one, const char *two) {
@@ -104,23 +135,6 @@ static void protect_directory(struct git_layout *layout, const char *directory) 
 	}
 	CLEANUP_FREE char *hooks = path_join(directory, "hooks");
 	protect_hooks(layout, hooks);
-}
-
-/* The real path of `name` seen from `directory`; NULL when there is none. */
-static char *real_path(const char *directory, const char *name) {
-	CLEANUP_FREE char *joined = name[0] == '/' ? string_copy(name) : path_join(directory, name);
-	return mem_expect(realpath(joined, NULL));
-}
-
-/* A one-line file such as gitdir or commondir: the path in it, resolved. */
-static char *pointer_read(const char *directory, const char *name, const char *prefix) {
-	CLEANUP_FREE char *file = path_join(directory, name);
-	CLEANUP_FREE char *text = NULL;
-	if (regular_read(file, GIT_POINTER_MAX, &text, NULL, NULL) < 0 || !string_starts(text, prefix)) return NULL;
-	char *value = text + strlen(prefix);
-	value += strspn(value, " \t");
-	value[strcspn(value, "\r\n")] = '\0';
-	return value[0] ? real_path(directory, value) : NULL;
 }
 
 bool git_is_directory_below(const char *folder) {
@@ -249,7 +263,7 @@ static char *main_of(const struct git_layout *layout, const char *home) {
 
 /* `.git` is a file. Returns false when what it names isn't there or doesn't point back. */
 static bool follow_pointer(struct git_layout *layout, const char *home) {
-	layout->directory = pointer_read(layout->top, ".git", "gitdir:");
+	layout->directory = pointer_read(layout->top, ".git", "gitdir: ");
 	if (!layout->directory) return false;
 	layout->common = pointer_read(layout->directory, "commondir", "");
 	bool linked = layout->common != NULL;
@@ -267,7 +281,7 @@ static bool read_folder(struct git_layout *layout, const char *dotgit) {
 	if (!layout->directory) return false;
 	layout->common = pointer_read(layout->directory, "commondir", "");
 	if (!layout->common) layout->common = string_copy(layout->directory);
-	return file_is_in(layout->directory, "HEAD") && git_is_repository(layout->common);
+	return git_is_repository(layout->directory);
 }
 
 static size_t hash_size_of(const char *common, const char *home) {

@@ -327,6 +327,19 @@ forged() {
 	done
 }
 
+@test "attack_r_14: a package, a folder of packages or what a link of one leads to is named as a git directory in each form that git takes, and masked in the next run" {
+	local made=(node_modules node_modules/led node_modules/@scope node_modules/.pnpm/d@1/node_modules/d deep/store/d/objects/d)
+	mkdir -p common/objects common/refs node_modules/led node_modules/@scope node_modules/.pnpm/d@1/node_modules/d deep/store/d/objects/d
+	ln -s .pnpm/d@1/node_modules/d node_modules/d
+	ln -s ../deep/store/d/objects/d node_modules/e
+	inside "for at in ${made[*]}"'; do echo "ref: refs/heads/main" >$at/HEAD; printf "#!/bin/sh\n" | tee $at/objects >$at/refs; chmod +x $at/objects $at/refs; done
+		cd node_modules/led; rm objects refs; echo ../../common >commondir'
+	for name in "${made[@]}"; do finding repository --arg path "$PWD/$name" '.target == $path'; done
+	for name in "${made[@]}"; do GIT_DIR=$name git rev-parse --git-dir; done # git takes each
+	inside "for at in ${made[*]}"' common; do echo evil >$at/config; done'
+	for name in "${made[@]}" common; do [ ! -e "$name/config" ]; done
+}
+
 @test "attack_r_14: a folder that the tool has made unreadable, through which a program goes by its name still, is named" {
 	inside --allow fs:link=/ 'mkdir -p shut; ln -s ../../.profile shut/cache; chmod 0311 shut'
 	contains "$output" "not all was looked at: shut, which can't be read"

@@ -489,6 +489,46 @@ static void a_survey_finds_what_is_nested_and_what_is_new(void **state) {
 	shell("rm -rf outer");
 }
 
+static const char *const directories[] = {
+	"led",
+	"files",
+	"node_modules",
+	"node_modules/@s",
+	"node_modules/@s/p",
+	"store/real",
+	"node_modules/.store",
+	"node_modules/.store/e",
+	"node_modules/.store/e/node_modules/e",
+};
+
+/* The rest has what git looks for but for one thing. */
+static void attack_r_14_a_survey_takes_for_a_git_directory_what_git_takes_for_one(void **state) {
+	(void)state;
+	CLEANUP_GIT_LAYOUT struct git_layout git = {0};
+	CLEANUP_GIT_SURVEY struct git_survey before = {0}, survey = {0};
+	CLEANUP_FREE char *forms = in("forms");
+	shell("mkdir forms");
+	git_survey_take(forms, &git, &before);
+	shell("cd forms; mkdir -p common/objects common/refs led files node_modules/@s/p store/real none/objects "
+	      "none/refs lost/objects lost/refs plain word/objects word/refs node_modules/.store/e/node_modules/e;"
+	      "for at in led files node_modules node_modules/@s node_modules/@s/p store/real plain lost "
+	      "node_modules/.store node_modules/.store/e node_modules/.store/e/node_modules/e; do "
+	      "echo 'ref: refs/heads/x' >$at/HEAD; done; echo ../common >led/commondir; echo nowhere >lost/commondir;"
+	      "echo word >word/HEAD; touch files/objects files/refs plain/objects plain/refs; chmod +x files/objects "
+	      "files/refs;"
+	      "for at in node_modules node_modules/@s node_modules/@s/p store/real node_modules/.store "
+	      "node_modules/.store/e node_modules/.store/e/node_modules/e; do mkdir $at/objects $at/refs; done;"
+	      "ln -s ../store/real node_modules/link; ln -s / node_modules/far");
+	git_survey_take(forms, &git, &survey);
+	assert_int_equal(survey.bare.count, ARRAY_LENGTH(directories));
+	for (size_t i = 0; i < ARRAY_LENGTH(directories); i++) {
+		CLEANUP_FREE char *name = path_join("forms", directories[i]), *path = in(name);
+		if (!strings_contain(&survey.bare, path)) fail_msg("%s was not found", name);
+		expect_new(&before, name);
+	}
+	shell("rm -rf forms");
+}
+
 static void a_survey_is_bounded_and_says_so(void **state) {
 	(void)state;
 	shell("mkdir -p many/z/deep; git init -q many/z; for i in $(seq 45); do mkdir -p $(seq -f many/a$i/%g 50); "
@@ -606,6 +646,7 @@ int main(void) {
 		cmocka_unit_test(attack_r_14_what_git_shows_no_longer_is_told_and_what_it_did_not_show_before_is_not),
 		cmocka_unit_test(a_folder_with_more_folders_than_are_looked_into_has_its_own_git_found),
 		cmocka_unit_test(a_survey_finds_what_is_nested_and_what_is_new),
+		cmocka_unit_test(attack_r_14_a_survey_takes_for_a_git_directory_what_git_takes_for_one),
 		cmocka_unit_test(a_survey_is_bounded_and_says_so),
 		cmocka_unit_test(attack_r_08_a_folder_of_many_names_takes_no_other_one_s_git_out_of_sight),
 		cmocka_unit_test(a_submodule_points_back_by_its_configuration),
