@@ -141,9 +141,16 @@ bool git_is_directory_below(const char *folder) {
 	return file_is_in(folder, "HEAD") || file_is_in(folder, "config") || file_is_in(folder, "gitdir");
 }
 
-/* Each directory below `directory` that looks like a git directory of a submodule or linked worktree. */
+/* A tool can make a folder of its user's so, and readable again in another run. */
+static bool is_shut(const char *directory) {
+	return access(directory, R_OK | X_OK) < 0 && errno == EACCES;
+}
+
+/* Each directory below `directory` that looks like a git directory of a submodule or linked worktree, or that can't be
+ * looked into. */
 static void protect_below(struct git_layout *layout, const char *directory, int depth, int *budget) {
 	static const char *const bulky[] = {"objects", "refs", "logs", "hooks", "info", "lfs", "rr-cache"};
+	if (is_shut(directory)) protect_add(layout, directory);
 	DIR *stream = depth > 0 ? mem_expect(opendir(directory)) : NULL;
 	if (!stream) return;
 	for (struct dirent *entry; (entry = readdir(stream)) && --*budget > 0;) {
