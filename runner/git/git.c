@@ -190,50 +190,83 @@ static bool is_file_or_missing(const char *path, const char *word) {
 
 /* A word of a command line that names a file of the work tree: git's shell starts there. With a slash in it also one
  * that is missing; without one it may be a script (`python3 clean.py`), or anything else. */
-static void protect_word(struct git_layout *layout, const char *word, size_t size, const char *home) {
-	CLEANUP_FREE char *text = string_copy_bytes(word, size);
-	CLEANUP_FREE char *path = string_starts(text, "~/") ? path_join(home, text + 2) : string_copy(text);
-	CLEANUP_FREE char *normal = NULL;
+static void protect_word(struct git_layout *layout, const char *word, const char *home) {
+	CLEANUP_FREE char *path = git_config_expand(word, home), *normal = NULL;
 	if (path_normalise(layout->top, path, &normal, NULL) < 0 || !path_is_below(normal, layout->top)) return;
-	if ((strchr(path, '/') || file_is_there(normal)) && is_file_or_missing(normal, text))
+	if ((strchr(path, '/') || file_is_there(normal)) && is_file_or_missing(normal, word))
 		protect_add(layout, normal);
+}
+
+/* A word as sh takes it, without its quotes and backslashes; NULL: there is none. */
+static char *read_word(const char **line) {
+	static const char ends[] = " \t\r\n`;|&()<>{}=!$";
+	struct string word = {0};
+	char quote = '\0';
+	const char *at = *line + strspn(*line, ends);
+	if (!*at) return NULL;
+	for (; *at && (quote || !strchr(ends, *at)); at++) {
+		if (*at == quote)
+			quote = '\0';
+		else if (!quote && (*at == '"' || *at == '\''))
+			quote = *at;
+		else
+			string_append_char(&word, *at == '\\' && quote != '\'' && at[1] ? *++at : *at);
+	}
+	*line = at;
+	return string_steal(&word);
+}
+
+/* What is quoted may be a line again, for a shell or whatever reads it. */
+static void protect_words_in(struct git_layout *layout, const char *quoted, const char *home, int *budget) {
+	static const char between[] = " \t\r\n\"'`;|&()<>{}=!$";
+	CLEANUP_FREE char *text = string_copy(quoted);
+	char *rest = text;
+	for (const char *word; --*budget > 0 && (word = strtok_r(rest, between, &rest));)
+		protect_word(layout, word, home);
+}
+
+/* A program's name, or a line for a shell. */
+static void protect_line(struct git_layout *layout, const char *line, const char *home, int *budget) {
+	protect_word(layout, line, home);
+	while (*budget > 0) {
+		CLEANUP_FREE char *word = read_word(&line);
+		if (!word) break;
+		protect_word(layout, word, home);
+		protect_words_in(layout, word, home, budget);
+	}
 }
 
 /* The programs and scripts of the work tree that git's configuration runs. What a shell makes of a line is not known
  * here: each of its words is looked at. */
 static void protect_commands(struct git_layout *layout, const struct strings *configurations, const char *home) {
-	static const char between[] = " \t\r\n\"'`;|&()<>{}=!$";
 	CLEANUP_STRINGS struct strings lines = {0}, files = {0};
 	int budget = GIT_WORDS_MAX;
 	for (size_t i = 0; i < configurations->count; i++)
 		git_config_commands(configurations->items[i], home, &lines, &files);
-	for (size_t i = 0; i < lines.count; i++) {
-		for (const char *at = lines.items[i]; *at && --budget > 0;) {
-			at += strspn(at, between);
-			const size_t size = strcspn(at, between);
-			if (size > 0) protect_word(layout, at, size, home);
-			at += size;
-		}
-	}
+	for (size_t i = 0; i < lines.count; i++) protect_line(layout, lines.items[i], home, &budget);
 }
 
-/* Every hooks path that any configuration git would read names, and those files themselves. */
+/* Every folder that any configuration git would read names for hooks, or to make new repositories with (hooks in it
+ * are copied), and those files themselves. */
 static void protect_configured(struct git_layout *layout, const char *home) {
 	CLEANUP_STRINGS struct strings configurations = {0}, values = {0}, files = {0};
 	list_configurations(layout, home, &configurations);
-	for (size_t i = 0; i < configurations.count; i++)
+	for (size_t i = 0; i < configurations.count; i++) {
+		CLEANUP_STRINGS struct strings again = {0};
 		git_config_values(configurations.items[i], home, "core.hookspath", &values, &files);
+		git_config_values(configurations.items[i], home, "init.templatedir", &values, &again);
+	}
 	protect_commands(layout, &configurations, home);
 	for (size_t i = 0; i < files.count; i++) {
 		if (!path_is_below(files.items[i], "/etc")) protect_add(layout, files.items[i]);
 	}
 	for (size_t i = 0; i < values.count; i++) {
-		CLEANUP_FREE char *path = string_starts(values.items[i], "~/") ? path_join(home, values.items[i] + 2)
-									       : string_copy(values.items[i]);
-		CLEANUP_FREE char *normal = NULL;
+		CLEANUP_FREE char *path = git_config_expand(values.items[i], home), *normal = NULL;
 		if (!path[0] || path_normalise(layout->top, path, &normal, NULL) < 0) continue;
+		CLEANUP_FREE char *hooks = path_join(normal, "hooks");
 		protect_add(layout, normal);
 		protect_hooks(layout, normal);
+		protect_hooks(layout, hooks);
 	}
 }
 

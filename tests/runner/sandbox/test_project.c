@@ -1,6 +1,7 @@
 /* Projects and git's layouts, in repositories that git itself makes. */
 #include <errno.h>
 #include <ftw.h>
+#include <pwd.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -604,6 +605,35 @@ static void the_effective_hooks_path_is_protected_wherever_it_is_configured(void
 	assert_true(strings_contain(&git.protect, extra));
 }
 
+static void attack_r_09_what_git_runs_is_protected_however_its_configuration_writes_it(void **state) {
+	static const char *const names[] = {
+		"quoted a/clean", "escaped a/clean", "gpg a/program", "old/clean",
+		"inner/a",        "inner b/c",       "template",      "missing/one",
+	};
+	(void)state;
+	const struct passwd *account = getpwuid(getuid());
+	shell("git init -q run; cd run; for at in 'quoted a' 'escaped a' 'gpg a' old inner 'inner b'; do mkdir "
+	      "\"$at\"; "
+	      "touch \"$at/clean\" \"$at/program\" \"$at/a\" \"$at/c\"; done;"
+	      "printf '%s\n' '[filter.f]' 'clean = old/clean' '[filter \"q\"]' "
+	      "'clean = \"\\\"./quoted a/clean\\\" %f\"' 'smudge = ./escaped\\\\ a/clean' '[gpg]' "
+	      "'program = ./gpg a/program' '[alias]' 'x = !sh -c \"inner/a; missing/one\"' "
+	      "'y = \"!\\\"inner b/c\\\" x\"' '[init]' 'templateDir = template' >>.git/config");
+	CLEANUP_FREE char *users = string_format("printf '[core]\\nhooksPath = ~%s%s/user/hooks\\n' >>run/.git/config",
+						 account->pw_name, "/sbx-test");
+	shell(users);
+	CLEANUP_GIT_LAYOUT struct git_layout git = {0};
+	CLEANUP_FREE char *run = in("run");
+	assert_int_equal(git_find(run, top, &git), 1);
+	for (size_t i = 0; i < ARRAY_LENGTH(names); i++) {
+		CLEANUP_FREE char *path = path_join(run, names[i]);
+		if (!strings_contain(&git.protect, path)) fail_msg("%s isn't protected", names[i]);
+	}
+	CLEANUP_FREE char *hooks = path_join(account->pw_dir, "sbx-test/user/hooks");
+	assert_true(strings_contain(&git.protect, hooks));
+	shell("rm -rf run");
+}
+
 static void attack_r_08_more_than_is_looked_at_below_modules_is_said(void **state) {
 	(void)state;
 	shell("git init -q full; mkdir full/.git/modules; cd full/.git/modules; seq 6000 | xargs mkdir");
@@ -651,6 +681,7 @@ int main(void) {
 		cmocka_unit_test(attack_r_08_a_folder_of_many_names_takes_no_other_one_s_git_out_of_sight),
 		cmocka_unit_test(a_submodule_points_back_by_its_configuration),
 		cmocka_unit_test(the_effective_hooks_path_is_protected_wherever_it_is_configured),
+		cmocka_unit_test(attack_r_09_what_git_runs_is_protected_however_its_configuration_writes_it),
 		cmocka_unit_test(attack_r_08_more_than_is_looked_at_below_modules_is_said),
 		cmocka_unit_test(a_fifo_for_a_configuration_does_not_hang),
 	};
