@@ -206,14 +206,24 @@ lines_of() {
 }
 
 @test "attack_r_14: what programs run of themselves in a repository that the run has made is named beside it" {
-	inside 'git init -q new; cd new; echo evil >.envrc; mkdir .vscode; echo {} >.vscode/tasks.json; echo {} >.mcp.json; echo x >plain'
-	for name in new/.envrc new/.vscode new/.mcp.json; do
+	inside 'git init -q new; cd new; echo evil >.envrc; mkdir .vscode; echo {} >.vscode/tasks.json; echo {} >.mcp.json; echo x >plain; echo {} >a.code-workspace
+		git init -q --bare ../bare; echo evil >../bare/.envrc'
+	for name in new/.envrc new/.vscode new/.mcp.json new/a.code-workspace bare/.envrc; do
 		contains "$output" "$PWD/$name"
 		finding protected --arg path "$PWD/$name" '.target == $path'
 	done
 	contains "$output" 'are new and would have been protected'
-	contains "$output" "a sandboxed tool created $PWD/new/.git: check it"
+	contains "$output" "a sandboxed tool created $PWD/new/.git and $PWD/bare: check them"
 	lacks "$output" plain
+}
+
+@test "attack_r_14: what was protected before a repository was made around it isn't named" {
+	mkdir "$HOME/out/plain" && cd "$HOME/out/plain"
+	mkdir .vscode
+	touch .envrc a.code-workspace
+	inside 'git init -q .; mkdir objects refs; echo "ref: refs/heads/main" >HEAD'
+	contains "$output" "a sandboxed tool created $PWD/.git and $PWD: check them"
+	lacks "$output" 'would have been protected'
 }
 
 # forged PROGRAM: what perl makes of .git/index, in $d; its hash is put right.
