@@ -77,49 +77,22 @@ static void look_for_git(const char *path, struct git_survey *survey) {
 	if (git_is_repository(path)) add_once(&survey->bare, path);
 }
 
-/* A package may be a link: into a store, or to where somebody works on it. */
-static void look_at_link(const char *path, struct git_survey *survey) {
-	CLEANUP_FREE char *real = mem_expect(realpath(path, NULL));
-	if (real && path_is_below(real, survey->root)) look_for_git(real, survey);
-}
-
-/* A folder of packages: a node_modules of the tree, one in a store, or a scope (node_modules/@SCOPE). */
-enum packages { PACKAGES_OWN, PACKAGES_STORED, PACKAGES_SCOPE };
-
-static void survey_packages(const char *path, enum packages kind, size_t *budget, struct git_survey *survey);
-
-/* node_modules/.pnpm/NAME@1.0, or .store: each package lies in a node_modules of its own, beside links to those that it
- * needs. */
-static void survey_store(const char *path, size_t *budget, struct git_survey *survey) {
-	DIR *stream = open_folder(path, survey);
-	if (!stream) return;
-	look_for_git(path, survey);
-	for (const struct dirent *entry; *budget > 0 && (entry = readdir(stream));) {
-		if (path_is_dots(entry->d_name) || !is_folder(dirfd(stream), entry)) continue;
-		CLEANUP_FREE char *folder = path_join(path, entry->d_name), *in = path_join(folder, "node_modules");
+/* A package may be a link into a store (node_modules/.pnpm/NAME@1.0/node_modules/NAME), or to where somebody works on
+ * it. Who goes into it is in each of the folders above, too, as git sees it. */
+static void look_behind(const char *link, size_t *budget, struct git_survey *survey) {
+	CLEANUP_FREE char *at = mem_expect(realpath(link, NULL));
+	while (at && *budget > 0 && path_is_below(at, survey->root) && !string_equal(at, survey->root)) {
+		char *parent = path_parent(at);
 		--*budget;
-		look_for_git(folder, survey);
-		survey_packages(in, PACKAGES_STORED, budget, survey);
+		look_for_git(at, survey);
+		free(at);
+		at = parent;
 	}
-	closedir(stream);
-}
-
-static void survey_package(const char *path, bool folder, enum packages kind, size_t *budget,
-			   struct git_survey *survey) {
-	const char first = path_name(path)[0];
-	if (!folder && kind != PACKAGES_STORED)
-		look_at_link(path, survey);
-	else if (folder && first == '@' && kind != PACKAGES_SCOPE)
-		survey_packages(path, PACKAGES_SCOPE, budget, survey);
-	else if (folder && first == '.' && kind == PACKAGES_OWN)
-		survey_store(path, budget, survey);
-	else if (folder)
-		look_for_git(path, survey);
 }
 
 /* Packages are many, and seldom repositories: each one's own `.git`, or that it is one's directory, is all that is
- * looked for. */
-static void survey_packages(const char *path, enum packages kind, size_t *budget, struct git_survey *survey) {
+ * looked for, also in those of a scope (node_modules/@SCOPE/NAME). */
+static void survey_packages(const char *path, bool scope, size_t *budget, struct git_survey *survey) {
 	DIR *stream = open_folder(path, survey);
 	if (!stream) return;
 	look_for_git(path, survey);
@@ -127,7 +100,12 @@ static void survey_packages(const char *path, enum packages kind, size_t *budget
 		if (path_is_dots(entry->d_name) || string_equal(entry->d_name, ".git")) continue;
 		CLEANUP_FREE char *package = path_join(path, entry->d_name);
 		--*budget;
-		survey_package(package, is_folder(dirfd(stream), entry), kind, budget, survey);
+		if (!is_folder(dirfd(stream), entry))
+			look_behind(package, budget, survey);
+		else if (!scope && entry->d_name[0] == '@')
+			survey_packages(package, true, budget, survey);
+		else
+			look_for_git(package, survey);
 	}
 	closedir(stream);
 }
@@ -148,7 +126,7 @@ static bool survey_names(DIR *stream, const char *path, struct budget *budget, s
 		if (path_is_dots(name) || string_equal(name, ".git") || !is_folder(dirfd(stream), entry)) continue;
 		CLEANUP_FREE char *below = path_join(path, name);
 		if (string_equal(name, "node_modules"))
-			survey_packages(below, PACKAGES_OWN, &budget->packages, survey);
+			survey_packages(below, false, &budget->packages, survey);
 		else if (queue->count < SURVEY_FOLDERS_MAX)
 			strings_add(queue, below);
 		else

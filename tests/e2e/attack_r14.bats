@@ -338,7 +338,7 @@ forged() {
 }
 
 @test "attack_r_14: a package, a folder of packages or what a link of one leads to is named as a git directory in each form that git takes, and masked in the next run" {
-	local made=(node_modules node_modules/led node_modules/@scope node_modules/.pnpm/d@1/node_modules/d deep/store/d/objects/d)
+	local made=(node_modules node_modules/led node_modules/@scope node_modules/.pnpm/d@1 node_modules/.pnpm/d@1/node_modules/d deep/store/d/objects/d)
 	mkdir -p common/objects common/refs node_modules/led node_modules/@scope node_modules/.pnpm/d@1/node_modules/d deep/store/d/objects/d
 	ln -s .pnpm/d@1/node_modules/d node_modules/d
 	ln -s ../deep/store/d/objects/d node_modules/e

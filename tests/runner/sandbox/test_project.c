@@ -491,15 +491,8 @@ static void a_survey_finds_what_is_nested_and_what_is_new(void **state) {
 }
 
 static const char *const directories[] = {
-	"led",
-	"files",
-	"node_modules",
-	"node_modules/@s",
-	"node_modules/@s/p",
-	"store/real",
-	"node_modules/.store",
-	"node_modules/.store/e",
-	"node_modules/.store/e/node_modules/e",
+	"led",        "files", "node_modules",       "node_modules/@s",      "node_modules/@s/p",
+	"store/real", "store", "node_modules/.pnpm", "node_modules/.pnpm/e", "node_modules/.pnpm/e/node_modules/e",
 };
 
 /* The rest has what git looks for but for one thing. */
@@ -511,15 +504,14 @@ static void attack_r_14_a_survey_takes_for_a_git_directory_what_git_takes_for_on
 	shell("mkdir forms");
 	git_survey_take(forms, &git, &before);
 	shell("cd forms; mkdir -p common/objects common/refs led files node_modules/@s/p store/real none/objects "
-	      "none/refs lost/objects lost/refs plain word/objects word/refs node_modules/.store/e/node_modules/e;"
-	      "for at in led files node_modules node_modules/@s node_modules/@s/p store/real plain lost "
-	      "node_modules/.store node_modules/.store/e node_modules/.store/e/node_modules/e; do "
-	      "echo 'ref: refs/heads/x' >$at/HEAD; done; echo ../common >led/commondir; echo nowhere >lost/commondir;"
-	      "echo word >word/HEAD; touch files/objects files/refs plain/objects plain/refs; chmod +x files/objects "
-	      "files/refs;"
-	      "for at in node_modules node_modules/@s node_modules/@s/p store/real node_modules/.store "
-	      "node_modules/.store/e node_modules/.store/e/node_modules/e; do mkdir $at/objects $at/refs; done;"
-	      "ln -s ../store/real node_modules/link; ln -s / node_modules/far");
+	      "none/refs lost/objects lost/refs plain word/objects word/refs node_modules/.pnpm/e/node_modules/e;"
+	      "for at in node_modules node_modules/@s node_modules/@s/p store/real store node_modules/.pnpm "
+	      "node_modules/.pnpm/e node_modules/.pnpm/e/node_modules/e; do mkdir $at/objects $at/refs; echo 'ref: "
+	      "refs/heads/x' >$at/HEAD; done; for at in led files plain lost; do cp node_modules/HEAD $at; done;"
+	      "echo ../common >led/commondir; echo nowhere >lost/commondir; echo word >word/HEAD;"
+	      "touch files/objects files/refs plain/objects plain/refs; chmod +x files/objects files/refs;"
+	      "ln -s ../store/real node_modules/link; ln -s .pnpm/e/node_modules/e node_modules/e;"
+	      "ln -s / node_modules/far");
 	git_survey_take(forms, &git, &survey);
 	assert_int_equal(survey.bare.count, ARRAY_LENGTH(directories));
 	for (size_t i = 0; i < ARRAY_LENGTH(directories); i++) {
