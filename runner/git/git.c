@@ -27,6 +27,8 @@
 
 enum {
 	GIT_POINTER_MAX = 2 * PATH_MAX, /* bytes of a `.git` file */
+	GIT_HEAD_MAX = 255,
+	GIT_NAME_MIN = 40, /* digits of an object's name */
 	GIT_MODULES_DEPTH = 8,
 	GIT_HOOKS_MAX = 200,
 	GIT_WORDS_MAX = 2000,        /* of command lines of its configuration */
@@ -59,15 +61,44 @@ static void protect_add(struct git_layout *layout, const char *path) {
 	strings_take(&layout->protect, normal);
 }
 
-static bool is_folder(const char *directory, const char *name) {
-	CLEANUP_FREE char *path = path_join(directory, name);
-	struct stat status;
-	return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
+/* The real path of `name` seen from `directory`; NULL when there is none. */
+static char *real_path(const char *directory, const char *name) {
+	CLEANUP_FREE char *joined = name[0] == '/' ? string_copy(name) : path_join(directory, name);
+	return mem_expect(realpath(joined, NULL));
 }
 
-/* HEAD may be a link, also one to a branch that was packed away: git follows it by its text. */
+/* A one-line file such as gitdir or commondir: the path in it, resolved. */
+static char *pointer_read(const char *directory, const char *name, const char *prefix) {
+	CLEANUP_FREE char *file = path_join(directory, name);
+	CLEANUP_FREE char *text = NULL;
+	if (regular_read(file, GIT_POINTER_MAX, &text, NULL, NULL) < 0 || !string_starts(text, prefix)) return NULL;
+	char *value = text + strlen(prefix);
+	for (size_t size = strlen(value); size > 0 && strchr("\r\n", value[size - 1]);) value[--size] = '\0';
+	return value[0] ? real_path(directory, value) : NULL;
+}
+
+/* A branch's name, or a commit's (refs.c, validate_headref). Of a link the text counts: the branch may have been packed
+ * away. */
+static bool is_head(const char *path) {
+	static const char hex[] = "0123456789abcdefABCDEF";
+	char link[sizeof "refs/"] = "";
+	CLEANUP_FREE char *text = NULL;
+	if (readlink(path, link, sizeof link - 1) >= 0) return string_equal(link, "refs/");
+	if (errno != EINVAL || regular_read(path, GIT_HEAD_MAX, &text, NULL, NULL) < 0) return false;
+	if (!string_starts(text, "ref:")) return strspn(text, hex) >= GIT_NAME_MIN;
+	return string_starts(text + 4 + strspn(text + 4, " \t\n\v\f\r"), "refs/");
+}
+
+static bool may_enter(const char *directory, const char *name) {
+	CLEANUP_FREE char *path = path_join(directory, name);
+	return access(path, X_OK) == 0;
+}
+
 bool git_is_repository(const char *directory) {
-	return file_is_in(directory, "HEAD") && is_folder(directory, "objects") && is_folder(directory, "refs");
+	CLEANUP_FREE char *head = path_join(directory, "HEAD"), *common = NULL;
+	if (!is_head(head)) return false;
+	common = file_is_in(directory, "commondir") ? pointer_read(directory, "commondir", "") : string_copy(directory);
+	return common && may_enter(common, "objects") && may_enter(common, "refs");
 }
 
 static bool is_apart(const char *one, const char *two) {
@@ -106,30 +137,20 @@ static void protect_directory(struct git_layout *layout, const char *directory) 
 	protect_hooks(layout, hooks);
 }
 
-/* The real path of `name` seen from `directory`; NULL when there is none. */
-static char *real_path(const char *directory, const char *name) {
-	CLEANUP_FREE char *joined = name[0] == '/' ? string_copy(name) : path_join(directory, name);
-	return mem_expect(realpath(joined, NULL));
-}
-
-/* A one-line file such as gitdir or commondir: the path in it, resolved. */
-static char *pointer_read(const char *directory, const char *name, const char *prefix) {
-	CLEANUP_FREE char *file = path_join(directory, name);
-	CLEANUP_FREE char *text = NULL;
-	if (regular_read(file, GIT_POINTER_MAX, &text, NULL, NULL) < 0 || !string_starts(text, prefix)) return NULL;
-	char *value = text + strlen(prefix);
-	value += strspn(value, " \t");
-	value[strcspn(value, "\r\n")] = '\0';
-	return value[0] ? real_path(directory, value) : NULL;
-}
-
 bool git_is_directory_below(const char *folder) {
 	return file_is_in(folder, "HEAD") || file_is_in(folder, "config") || file_is_in(folder, "gitdir");
 }
 
-/* Each directory below `directory` that looks like a git directory of a submodule or linked worktree. */
+/* A tool can make a folder of its user's so, and readable again in another run. */
+static bool is_shut(const char *directory) {
+	return access(directory, R_OK | X_OK) < 0 && errno == EACCES;
+}
+
+/* Each directory below `directory` that looks like a git directory of a submodule or linked worktree, or that can't be
+ * looked into. */
 static void protect_below(struct git_layout *layout, const char *directory, int depth, int *budget) {
 	static const char *const bulky[] = {"objects", "refs", "logs", "hooks", "info", "lfs", "rr-cache"};
+	if (is_shut(directory)) protect_add(layout, directory);
 	DIR *stream = depth > 0 ? mem_expect(opendir(directory)) : NULL;
 	if (!stream) return;
 	for (struct dirent *entry; (entry = readdir(stream)) && --*budget > 0;) {
@@ -169,50 +190,83 @@ static bool is_file_or_missing(const char *path, const char *word) {
 
 /* A word of a command line that names a file of the work tree: git's shell starts there. With a slash in it also one
  * that is missing; without one it may be a script (`python3 clean.py`), or anything else. */
-static void protect_word(struct git_layout *layout, const char *word, size_t size, const char *home) {
-	CLEANUP_FREE char *text = string_copy_bytes(word, size);
-	CLEANUP_FREE char *path = string_starts(text, "~/") ? path_join(home, text + 2) : string_copy(text);
-	CLEANUP_FREE char *normal = NULL;
+static void protect_word(struct git_layout *layout, const char *word, const char *home) {
+	CLEANUP_FREE char *path = git_config_expand(word, home), *normal = NULL;
 	if (path_normalise(layout->top, path, &normal, NULL) < 0 || !path_is_below(normal, layout->top)) return;
-	if ((strchr(path, '/') || file_is_there(normal)) && is_file_or_missing(normal, text))
+	if ((strchr(path, '/') || file_is_there(normal)) && is_file_or_missing(normal, word))
 		protect_add(layout, normal);
+}
+
+/* A word as sh takes it, without its quotes and backslashes; NULL: there is none. */
+static char *read_word(const char **line) {
+	static const char ends[] = " \t\r\n`;|&()<>{}=!$";
+	struct string word = {0};
+	char quote = '\0';
+	const char *at = *line + strspn(*line, ends);
+	if (!*at) return NULL;
+	for (; *at && (quote || !strchr(ends, *at)); at++) {
+		if (*at == quote)
+			quote = '\0';
+		else if (!quote && (*at == '"' || *at == '\''))
+			quote = *at;
+		else
+			string_append_char(&word, *at == '\\' && quote != '\'' && at[1] ? *++at : *at);
+	}
+	*line = at;
+	return string_steal(&word);
+}
+
+/* What is quoted may be a line again, for a shell or whatever reads it. */
+static void protect_words_in(struct git_layout *layout, const char *quoted, const char *home, int *budget) {
+	static const char between[] = " \t\r\n\"'`;|&()<>{}=!$";
+	CLEANUP_FREE char *text = string_copy(quoted);
+	char *rest = text;
+	for (const char *word; --*budget > 0 && (word = strtok_r(rest, between, &rest));)
+		protect_word(layout, word, home);
+}
+
+/* A program's name, or a line for a shell. */
+static void protect_line(struct git_layout *layout, const char *line, const char *home, int *budget) {
+	protect_word(layout, line, home);
+	while (*budget > 0) {
+		CLEANUP_FREE char *word = read_word(&line);
+		if (!word) break;
+		protect_word(layout, word, home);
+		protect_words_in(layout, word, home, budget);
+	}
 }
 
 /* The programs and scripts of the work tree that git's configuration runs. What a shell makes of a line is not known
  * here: each of its words is looked at. */
 static void protect_commands(struct git_layout *layout, const struct strings *configurations, const char *home) {
-	static const char between[] = " \t\r\n\"'`;|&()<>{}=!$";
 	CLEANUP_STRINGS struct strings lines = {0}, files = {0};
 	int budget = GIT_WORDS_MAX;
 	for (size_t i = 0; i < configurations->count; i++)
 		git_config_commands(configurations->items[i], home, &lines, &files);
-	for (size_t i = 0; i < lines.count; i++) {
-		for (const char *at = lines.items[i]; *at && --budget > 0;) {
-			at += strspn(at, between);
-			const size_t size = strcspn(at, between);
-			if (size > 0) protect_word(layout, at, size, home);
-			at += size;
-		}
-	}
+	for (size_t i = 0; i < lines.count; i++) protect_line(layout, lines.items[i], home, &budget);
 }
 
-/* Every hooks path that any configuration git would read names, and those files themselves. */
+/* Every folder that any configuration git would read names for hooks, or to make new repositories with (hooks in it
+ * are copied), and those files themselves. */
 static void protect_configured(struct git_layout *layout, const char *home) {
 	CLEANUP_STRINGS struct strings configurations = {0}, values = {0}, files = {0};
 	list_configurations(layout, home, &configurations);
-	for (size_t i = 0; i < configurations.count; i++)
+	for (size_t i = 0; i < configurations.count; i++) {
+		CLEANUP_STRINGS struct strings again = {0};
 		git_config_values(configurations.items[i], home, "core.hookspath", &values, &files);
+		git_config_values(configurations.items[i], home, "init.templatedir", &values, &again);
+	}
 	protect_commands(layout, &configurations, home);
 	for (size_t i = 0; i < files.count; i++) {
 		if (!path_is_below(files.items[i], "/etc")) protect_add(layout, files.items[i]);
 	}
 	for (size_t i = 0; i < values.count; i++) {
-		CLEANUP_FREE char *path = string_starts(values.items[i], "~/") ? path_join(home, values.items[i] + 2)
-									       : string_copy(values.items[i]);
-		CLEANUP_FREE char *normal = NULL;
+		CLEANUP_FREE char *path = git_config_expand(values.items[i], home), *normal = NULL;
 		if (!path[0] || path_normalise(layout->top, path, &normal, NULL) < 0) continue;
+		CLEANUP_FREE char *hooks = path_join(normal, "hooks");
 		protect_add(layout, normal);
 		protect_hooks(layout, normal);
+		protect_hooks(layout, hooks);
 	}
 }
 
@@ -249,7 +303,7 @@ static char *main_of(const struct git_layout *layout, const char *home) {
 
 /* `.git` is a file. Returns false when what it names isn't there or doesn't point back. */
 static bool follow_pointer(struct git_layout *layout, const char *home) {
-	layout->directory = pointer_read(layout->top, ".git", "gitdir:");
+	layout->directory = pointer_read(layout->top, ".git", "gitdir: ");
 	if (!layout->directory) return false;
 	layout->common = pointer_read(layout->directory, "commondir", "");
 	bool linked = layout->common != NULL;
@@ -267,7 +321,7 @@ static bool read_folder(struct git_layout *layout, const char *dotgit) {
 	if (!layout->directory) return false;
 	layout->common = pointer_read(layout->directory, "commondir", "");
 	if (!layout->common) layout->common = string_copy(layout->directory);
-	return file_is_in(layout->directory, "HEAD") && git_is_repository(layout->common);
+	return git_is_repository(layout->directory);
 }
 
 static size_t hash_size_of(const char *common, const char *home) {

@@ -34,7 +34,8 @@ int git_at(const char *top, const char *home, struct git_layout *ret_layout);
 /* The same of a folder that is a git directory itself: git takes it for one whoever works in it (bare repositories). */
 void git_bare_at(const char *folder, const char *home, struct git_layout *ret_layout);
 
-/* Does git take the folder for a git directory (setup.c, is_git_directory)? */
+/* Does git take the folder for a git directory (setup.c, is_git_directory)? One whose HEAD says something, and which
+ * has objects and refs, or leads by `commondir` to a folder that has; files will do, if they are executable. */
 bool git_is_repository(const char *directory);
 
 /* Has a folder in modules or worktrees what git looks for in one of a submodule or linked worktree? */

@@ -1,6 +1,7 @@
 #include "git_config.h"
 
 #include <ctype.h>
+#include <pwd.h>
 #include <string.h>
 
 #include "base/path.h"
@@ -25,11 +26,12 @@ static void skip_line(struct config_reader *reader) {
 	while (*reader->at != '\0' && *reader->at != '\n') reader->at++;
 }
 
-/* "[core]" or "[includeIf "gitdir:~/x"]": the subsection doesn't matter to anyone here. */
+/* "[core]", "[includeIf "gitdir:~/x"]" or, as it once was, "[filter.x]": the subsection doesn't matter to anyone here.
+ */
 static void read_section(struct config_reader *reader) {
 	reader->at++;
 	string_finish(&reader->section);
-	while (isalnum((unsigned char)*reader->at) || *reader->at == '-' || *reader->at == '.') {
+	while (isalnum((unsigned char)*reader->at) || *reader->at == '-') {
 		string_append_char(&reader->section, (char)tolower((unsigned char)*reader->at++));
 	}
 	bool quoted = false;
@@ -88,11 +90,19 @@ static char *read_value(struct config_reader *reader) {
 	return string_copy_bytes(value.data ? value.data : "", kept);
 }
 
-static char *expand_path(const char *value, const char *home, const char *file) {
-	if (string_starts(value, "~/")) return path_join(home, value + 2);
-	if (value[0] == '/') return string_copy(value);
-	CLEANUP_FREE char *folder = path_parent(file);
-	return path_join(folder, value);
+char *git_config_expand(const char *value, const char *home) {
+	const size_t size = strcspn(value, "/");
+	if (value[0] != '~') return string_copy(value);
+	CLEANUP_FREE char *name = string_copy_bytes(value + 1, size - 1);
+	const struct passwd *account = name[0] ? getpwnam(name) : NULL;
+	if (name[0] && !account) return string_copy(value);
+	return string_format("%s%s", account ? account->pw_dir : home, value + size);
+}
+
+/* What a file includes is named from its folder. */
+static char *included_path(const char *value, const char *home, const char *file) {
+	CLEANUP_FREE char *path = git_config_expand(value, home), *folder = path_parent(file);
+	return path[0] == '/' ? STEAL(path) : path_join(folder, path);
 }
 
 /* Sections and names of git-config(1) whose values are programs or lines for a shell; "": any name. */
@@ -202,7 +212,7 @@ static void read_file(const struct search *search, const char *file, int depth) 
 		if (search->key ? string_equal(name.data, search->key) : is_command(name.data))
 			strings_add(search->values, value);
 		if (string_equal(name.data, "include.path") || string_equal(name.data, "includeif.path")) {
-			CLEANUP_FREE char *included = expand_path(value, home, file);
+			CLEANUP_FREE char *included = included_path(value, home, file);
 			read_file(search, included, depth + 1);
 		}
 	}

@@ -16,3 +16,6 @@ void git_config_values(const char *file, const char *home, const char *key, stru
 
 /* The same of each value that names a program, or is a line for a shell. */
 void git_config_commands(const char *file, const char *home, struct strings *lines, struct strings *files);
+
+/* A path as git reads it: a leading ~/ is `home`, and ~USER/ that one's. Freed by the caller. */
+char *git_config_expand(const char *value, const char *home);

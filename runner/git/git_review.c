@@ -18,10 +18,22 @@ enum {
 
 #define REBASE_LIST "rebase-merge/git-rebase-todo"
 
-/* A strategy with a slash in its name is a program of the work tree (sequencer.c of git 2.39: `git merge-NAME`). */
+/* What git goes on with, and a stash that it applies when it commits or merges the next time. */
+static const char *const plans[] = {"rebase-merge", "rebase-apply", "sequencer", "MERGE_AUTOSTASH"};
+
+/* Files of a plan that git writes when it begins. A strategy with a slash in its name is a program of the work tree
+ * (sequencer.c of git 2.39: `git merge-NAME`), a stash is written to the work tree at the end, and of the options of
+ * `git apply` one lets a patch write anywhere (--unsafe-paths). */
 static const struct {
 	const char *plan, *name;
-} strategies[GIT_STRATEGIES] = {{"rebase-merge", "rebase-merge/strategy"}, {"sequencer", "sequencer/opts"}};
+} parts[GIT_PLAN_PARTS] = {
+	{"rebase-merge", "rebase-merge/strategy"},
+	{"rebase-merge", "rebase-merge/autostash"},
+	{"rebase-apply", "rebase-apply/autostash"},
+	{"rebase-apply", "rebase-apply/apply-opt"},
+	{"sequencer", "sequencer/opts"},
+	{"MERGE_AUTOSTASH", "MERGE_AUTOSTASH"},
+};
 
 static void reviewed_finish(struct git_reviewed *reviewed) {
 	free(reviewed->directory);
@@ -97,20 +109,19 @@ static bool is_command(const char *line) {
 	return false;
 }
 
-static void read_strategies(struct git_reviewed *reviewed) {
-	for (size_t i = 0; i < GIT_STRATEGIES; i++) {
-		CLEANUP_FREE char *path = path_join(reviewed->directory, strategies[i].name);
-		stamp_take(path, &reviewed->strategies[i]);
+static void read_parts(struct git_reviewed *reviewed) {
+	for (size_t i = 0; i < GIT_PLAN_PARTS; i++) {
+		CLEANUP_FREE char *path = path_join(reviewed->directory, parts[i].name);
+		stamp_take(path, &reviewed->parts[i]);
 	}
 }
 
 static void read_plans(struct git_reviewed *reviewed) {
-	static const char *const plans[] = {"rebase-merge", "rebase-apply", "sequencer"};
 	CLEANUP_FREE char *list = path_join(reviewed->directory, REBASE_LIST), *text = NULL;
 	size_t size = 0;
 	for (size_t i = 0; i < ARRAY_LENGTH(plans); i++)
 		if (file_is_in(reviewed->directory, plans[i])) strings_add(&reviewed->plans, plans[i]);
-	read_strategies(reviewed);
+	read_parts(reviewed);
 	const bool plain = stamp_take(list, &reviewed->plan);
 	reviewed->all_commands = reviewed->plan.inode == 0; /* there is none */
 	if (!plain || reviewed->all_commands) return;
@@ -246,10 +257,10 @@ static void compare_plans(const struct comparison *comparison) {
 		strings_add(&fresh, REBASE_LIST);
 	if (fresh.count > 0 && strings_contain(&before->plans, "rebase-merge"))
 		tell(comparison, GIT_PLANNED, REBASE_LIST);
-	for (size_t i = 0; i < GIT_STRATEGIES; i++)
-		if (strings_contain(&before->plans, strategies[i].plan) &&
-		    !stamps_equal(&before->strategies[i], &after->strategies[i]))
-			tell(comparison, GIT_PLANNED, strategies[i].name);
+	for (size_t i = 0; i < GIT_PLAN_PARTS; i++)
+		if (strings_contain(&before->plans, parts[i].plan) && after->parts[i].inode &&
+		    !stamps_equal(&before->parts[i], &after->parts[i]))
+			tell(comparison, GIT_PLANNED, parts[i].name);
 }
 
 static void compare(const struct comparison *comparison) {

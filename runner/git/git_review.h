@@ -18,7 +18,7 @@
 
 enum { GIT_REVIEWED_MAX = 200, GIT_BELOW_MAX = 1000 };
 
-enum { GIT_STRATEGIES = 2 };
+enum { GIT_PLAN_PARTS = 6 };
 
 /* Of a file: another one has another stamp. */
 struct git_stamp {
@@ -29,12 +29,12 @@ struct git_stamp {
 struct git_reviewed {
 	char *directory, *top; /* its work tree; NULL: it isn't known */
 	size_t hash_size;
-	struct git_stamp stamp;                      /* of its index */
-	struct git_stamp plan;                       /* of the list of commands of rebase */
-	struct git_stamp strategies[GIT_STRATEGIES]; /* of the files that name who merges when a plan goes on */
+	struct git_stamp stamp;                 /* of its index */
+	struct git_stamp plan;                  /* of the list of commands of rebase */
+	struct git_stamp parts[GIT_PLAN_PARTS]; /* of files by which a plan runs or writes something when it goes on */
 	struct git_index index;
 	struct strings patterns; /* of info/exclude */
-	struct strings plans;    /* of rebase, am and the sequencer, which are there */
+	struct strings plans;    /* of rebase, am, the sequencer and merge, which are there */
 	struct strings commands; /* that the plan of rebase runs, sorted */
 	struct strings below;    /* git directories of submodules and worktrees in it */
 	bool all_patterns, all_commands, all_below;
@@ -60,7 +60,7 @@ enum git_news {
 	GIT_UNREAD,    /* "index", "info/exclude" or a plan is another one and isn't understood to its end */
 	GIT_FORGED,    /* an entry that git would add to no index, and writes where its name says */
 	GIT_LINKED,    /* a gitlink: git goes into that folder as into a submodule */
-	GIT_PLANNED,   /* a plan of rebase, am or the sequencer, or a list of it with a command that it had not */
+	GIT_PLANNED,   /* a plan of rebase, am, the sequencer or merge (its stash), or a part of one that is another */
 	GIT_BELOW,     /* a git directory in modules or worktrees */
 };
 enum { GIT_NEWS_COUNT = GIT_BELOW + 1 };

@@ -43,14 +43,8 @@ static bool is_folder(int parent, const struct dirent *entry) {
 	return fstatat(parent, entry->d_name, &status, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(status.st_mode);
 }
 
-/* Names by which git takes the folder that they are in for a git directory (setup.c, is_git_directory): HEAD, and
- * objects and refs or where else they are. */
-static unsigned mark_of(const char *name) {
-	static const char *const names[] = {"HEAD", "objects", "refs", "commondir"};
-	static const unsigned marks[] = {1, 2, 4, 2 | 4};
-	for (size_t i = 0; i < ARRAY_LENGTH(names); i++)
-		if (string_equal(name, names[i])) return marks[i];
-	return 0;
+static void add_once(struct strings *paths, const char *path) {
+	if (!strings_contain(paths, path)) strings_add(paths, path);
 }
 
 /* A tool can make a folder of its user's so, and readable again in another run. */
@@ -58,9 +52,9 @@ static void note_shut(const char *path, struct git_survey *survey) {
 	struct stat status;
 	CLEANUP_FREE char *parent = path_parent(path);
 	if (lstat(path, &status) < 0 && errno == EACCES) { /* it is the folder above that can't be gone through */
-		if (!strings_contain(&survey->shut, parent)) strings_add(&survey->shut, parent);
+		add_once(&survey->shut, parent);
 	} else if (status.st_uid == geteuid()) {
-		strings_add(&survey->shut, path);
+		add_once(&survey->shut, path);
 	}
 }
 
@@ -73,33 +67,47 @@ static DIR *open_folder(const char *path, struct git_survey *survey) {
 }
 
 /* By its name, however many others the folder has. */
-static void look_for_git(int folder, const char *path, struct git_survey *survey) {
+static void look_for_git(const char *path, struct git_survey *survey) {
+	CLEANUP_FREE char *dotgit = path_join(path, ".git");
 	struct stat status;
-	if (fstatat(folder, ".git", &status, AT_SYMLINK_NOFOLLOW) == 0)
-		strings_add(&survey->repositories, path);
-	else if (errno == EACCES) /* it can be read, not gone through */
-		strings_add(&survey->shut, path);
+	if (lstat(dotgit, &status) == 0)
+		add_once(&survey->repositories, path);
+	else if (errno == EACCES) /* it can't be gone through */
+		note_shut(dotgit, survey);
+	if (git_is_repository(path)) add_once(&survey->bare, path);
+}
+
+/* A package may be a link into a store (node_modules/.pnpm/NAME@1.0/node_modules/NAME), or to where somebody works on
+ * it. Who goes into it is in each of the folders above, too, as git sees it. */
+static void look_behind(const char *link, size_t *budget, struct git_survey *survey) {
+	CLEANUP_FREE char *at = mem_expect(realpath(link, NULL));
+	while (at && *budget > 0 && path_is_below(at, survey->root) && !string_equal(at, survey->root)) {
+		char *parent = path_parent(at);
+		--*budget;
+		look_for_git(at, survey);
+		free(at);
+		at = parent;
+	}
 }
 
 /* Packages are many, and seldom repositories: each one's own `.git`, or that it is one's directory, is all that is
- * looked for, also in those of a scope (node_modules/@SCOPE/NAME). False past a bound. */
-static bool survey_packages(const char *path, bool scope, size_t *packages, struct git_survey *survey) {
+ * looked for, also in those of a scope (node_modules/@SCOPE/NAME). */
+static void survey_packages(const char *path, bool scope, size_t *budget, struct git_survey *survey) {
 	DIR *stream = open_folder(path, survey);
-	if (!stream) return true;
-	look_for_git(dirfd(stream), path, survey);
-	for (const struct dirent *entry; *packages > 0 && (entry = readdir(stream));) {
-		if (path_is_dots(entry->d_name) || !is_folder(dirfd(stream), entry)) continue;
-		CLEANUP_FREE char *package = path_join(path, entry->d_name), *dotgit = path_join(package, ".git");
-		--*packages;
-		if (!scope && entry->d_name[0] == '@')
-			survey_packages(package, true, packages, survey);
-		else if (file_is_there(dotgit))
-			strings_add(&survey->repositories, package);
-		else if (git_is_repository(package))
-			strings_add(&survey->bare, package);
+	if (!stream) return;
+	look_for_git(path, survey);
+	for (const struct dirent *entry; *budget > 0 && (entry = readdir(stream));) {
+		if (path_is_dots(entry->d_name) || string_equal(entry->d_name, ".git")) continue;
+		CLEANUP_FREE char *package = path_join(path, entry->d_name);
+		--*budget;
+		if (!is_folder(dirfd(stream), entry))
+			look_behind(package, budget, survey);
+		else if (!scope && entry->d_name[0] == '@')
+			survey_packages(package, true, budget, survey);
+		else
+			look_for_git(package, survey);
 	}
 	closedir(stream);
-	return *packages > 0;
 }
 
 struct budget {
@@ -111,30 +119,27 @@ static bool survey_names(DIR *stream, const char *path, struct budget *budget, s
 			 struct git_survey *survey) {
 	size_t left = budget->entries < SURVEY_NAMES_MAX ? budget->entries : SURVEY_NAMES_MAX;
 	bool whole = true;
-	unsigned marks = 0;
 	budget->entries -= left;
 	for (const struct dirent *entry; left > 0 && (entry = readdir(stream));) {
 		const char *name = entry->d_name;
 		left--;
-		marks |= mark_of(name);
 		if (path_is_dots(name) || string_equal(name, ".git") || !is_folder(dirfd(stream), entry)) continue;
 		CLEANUP_FREE char *below = path_join(path, name);
 		if (string_equal(name, "node_modules"))
-			whole &= survey_packages(below, false, &budget->packages, survey);
+			survey_packages(below, false, &budget->packages, survey);
 		else if (queue->count < SURVEY_FOLDERS_MAX)
 			strings_add(queue, below);
 		else
 			whole = false;
 	}
 	budget->entries += left;
-	if (marks == (1 | 2 | 4)) strings_add(&survey->bare, path);
-	return whole && left > 0;
+	return whole && left > 0 && budget->packages > 0;
 }
 
 static bool survey_folder(const char *path, struct budget *budget, struct strings *queue, struct git_survey *survey) {
 	DIR *stream = open_folder(path, survey);
 	if (!stream) return true;
-	look_for_git(dirfd(stream), path, survey);
+	look_for_git(path, survey);
 	const bool whole = survey_names(stream, path, budget, queue, survey);
 	closedir(stream);
 	return whole;
@@ -169,8 +174,7 @@ static void survey_index(struct git_survey *survey) {
 		if (path_normalise(survey->top, links->items[i], &folder, NULL) < 0) continue;
 		if (!path_is_below(folder, survey->top) || string_equal(folder, survey->top)) continue;
 		CLEANUP_FREE char *dotgit = path_join(folder, ".git");
-		if (file_is_there(dotgit) && !strings_contain(&survey->repositories, folder))
-			strings_add(&survey->repositories, folder);
+		if (file_is_there(dotgit)) add_once(&survey->repositories, folder);
 	}
 }
 

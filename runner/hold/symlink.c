@@ -24,22 +24,16 @@
 #include "base/file.h"
 #include "base/path.h"
 #include "base/string.h"
+#include "git/git.h"
 #include "plan/lead.h"
 
 /* Reading */
-
-/* As git has it (setup.c, is_git_directory). */
-static bool is_git_directory(const char *folder) {
-	if (string_equal(path_name(folder), ".git")) return true;
-	if (!file_is_in(folder, "HEAD")) return false;
-	return file_is_in(folder, "commondir") || (file_is_in(folder, "objects") && file_is_in(folder, "refs"));
-}
 
 /* Up to a folder that is above `known`, too: that one is none. */
 static bool is_in_git(const char *folder, const char *known) {
 	CLEANUP_FREE char *above = string_copy(folder);
 	while (above[1] && !path_is_below(known, above)) {
-		if (is_git_directory(above)) return true;
+		if (string_equal(path_name(above), ".git") || git_is_repository(above)) return true;
 		char *parent = path_parent(above);
 		free(above);
 		above = parent;

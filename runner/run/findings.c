@@ -1,6 +1,8 @@
 #include "findings.h"
 
+#include <dirent.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/file.h"
 #include "base/log.h"
@@ -12,11 +14,13 @@
 #include "hold/links.h"
 #include "schema/limits.h"
 #include "schema/message.h"
+#include "schema/patterns.h"
 
 enum {
 	PATH_COLUMNS = 200,
 	NAME_COLUMNS = 80,
 	DETAIL_BYTES = 400, /* of a text; three of them fit what the broker takes (handle_session.c), however escaped */
+	BESIDE_NAMES_MAX = 20 * 1000,      /* of a new repository's folder */
 	CLOCK_SLACK_NS = 20 * 1000 * 1000, /* files are dated by a clock that ticks 100 times a second at least */
 };
 
@@ -85,9 +89,13 @@ static char *near_path(const struct scene *scene, const char *path) {
 
 /* Names that would have been protected */
 
+static void add_once(struct strings *paths, const char *path) {
+	if (!strings_contain(paths, path)) strings_add(paths, path);
+}
+
 /* Nothing is said of what was allowed. */
 static void add_new(const struct findings_options *options, const char *path, struct strings *paths) {
-	if (!strings_contain(options->made->allowed, path) && !strings_contain(paths, path)) strings_add(paths, path);
+	if (!strings_contain(options->made->allowed, path)) add_once(paths, path);
 }
 
 /* A mask can't be laid over what isn't there: what has appeared since is for the user to look at. */
@@ -114,7 +122,7 @@ static void add_bound(struct findings *findings, const char *root, const char *o
 /* Repositories */
 
 static void add_repository(const struct strings *known, struct strings *repositories, const char *path) {
-	if (!strings_contain(known, path) && !strings_contain(repositories, path)) strings_add(repositories, path);
+	if (!strings_contain(known, path)) add_once(repositories, path);
 }
 
 static void compare_survey(const struct git_survey *before, const struct strings *known, struct strings *paths,
@@ -133,8 +141,31 @@ static void look_at_repositories(const struct scene *scene, const struct strings
 	for (size_t i = 0; i < finds->survey_count; i++) compare_survey(&finds->surveys[i], known, paths, findings);
 }
 
+static void compile_masks(const struct scene *scene, struct patterns *masks) {
+	const struct pattern_scope scope = {
+		.home = scene->home, .project = scene->project.root, .uid = getuid(), .relative_anywhere = true};
+	for (size_t i = 0; i < scene->view->path_count; i++) {
+		const struct view_path *entry = &scene->view->paths[i];
+		if (view_path_masks(entry)) patterns_add(masks, PERMISSION_FS_WRITE, entry->path, &scope, NULL);
+	}
+}
+
+/* Names that a pattern protects in the project, and not there. */
+static void look_by_patterns(const struct scene *scene, const char *folder, struct strings *paths) {
+	CLEANUP_PATTERNS struct patterns masks = {0};
+	DIR *stream = mem_expect(opendir(folder));
+	int budget = BESIDE_NAMES_MAX;
+	compile_masks(scene, &masks);
+	for (const struct dirent *entry; stream && --budget > 0 && (entry = readdir(stream));) {
+		CLEANUP_FREE char *path = path_join(folder, entry->d_name);
+		CLEANUP_FREE char *same = path_join(scene->project.root, entry->d_name);
+		if (patterns_match(&masks, same) && !patterns_match(&masks, path)) add_once(paths, path);
+	}
+	if (stream) closedir(stream);
+}
+
 /* What is protected in the project is protected in a repository, once that is known: what the run has made in a new one
- * is named beside it. */
+ * is named beside it, unless it was protected there, too. */
 static void look_beside(const struct scene *scene, const char *repository, struct strings *paths) {
 	const bool git = string_equal(path_name(repository), ".git");
 	CLEANUP_FREE char *folder = git ? path_parent(repository) : string_copy(repository);
@@ -143,9 +174,11 @@ static void look_beside(const struct scene *scene, const char *repository, struc
 		const struct view_path *entry = &scene->view->paths[i];
 		if (!entry->mask || entry->pattern || !path_is_below(entry->path, root)) continue;
 		CLEANUP_FREE char *path = string_format("%s%s", folder, entry->path + strlen(root));
-		if (!path_is_below(path, repository) && file_is_there(path) && !strings_contain(paths, path))
-			strings_add(paths, path);
+		const struct view_path *there = view_at(scene->view, path);
+		const bool inside = git && path_is_below(path, repository), kept = there && there->mask;
+		if (!inside && !kept && file_is_there(path)) add_once(paths, path);
 	}
+	look_by_patterns(scene, folder, paths);
 }
 
 /* Links */

@@ -169,6 +169,32 @@ $HOME/beside/plain" ]
 	[ ! -e ran ]
 }
 
+@test "attack_r_09: nor can what it names by a user's home, in quotes, in a section of the old form, or as what new repositories begin with" {
+	rm -rf .git "my tools" hooks template
+	git init -q .
+	mkdir -p "my tools" hooks template/hooks
+	printf '#!/bin/sh\nexec cat\n' | tee "my tools/clean" "my tools/smudge" old.sh >/dev/null
+	chmod +x my\ tools/*
+	git config core.hooksPath "~$(id -un)${PWD#"$(getent passwd "$(id -u)" | cut -d: -f6)"}/hooks"
+	[ "$(git config --path core.hooksPath)" = "$PWD/hooks" ] # git takes it
+	git config filter.own.clean '"./my tools/clean" %f'
+	git config filter.own.smudge './my\ tools/smudge'
+	printf '[filter.old]\n\tclean = sh old.sh\n' >>.git/config
+	git config init.templateDir "$PWD/template"
+	printf '*.txt filter=own\n*.md filter=old\n' >.git/info/attributes
+	run sbx run -- sh -c 'for f in my\ tools/* old.sh; do echo "touch $HOME/mono/ran" >>"$f"; done
+		for f in hooks template/hooks; do printf "#!/bin/sh\ntouch $HOME/mono/ran\n" >$f/pre-commit; chmod +x $f/pre-commit; done; mv "my tools" t; true'
+	echo "$output"
+	echo x >a.txt
+	echo x >a.md
+	git add . && git commit -qm one
+	git checkout -q HEAD~0
+	git init -q new
+	git -C new commit -q --allow-empty -m one
+	[ ! -e ran ]
+	rm -rf .git new
+}
+
 # What an attacker without a list found.
 
 @test "attack_r_03: no link, file or folder takes the place of a folder of masked names, with what is in it or comes into it" {

@@ -137,3 +137,30 @@ END
 	contains "$output" "$PWD can't be read, so what rules hide in it isn't known: chmod u+rwx $PWD"
 	rm "$HOME/.config/sbx/policy.yaml"
 }
+
+@test "attack_r_08: a folder of submodules or worktrees that one run shuts, in a nested repository or one in a granted folder, is kept as a whole in the next" {
+	mkdir "$HOME/granted"
+	local made=(vendor/in "$HOME/granted/in")
+	git init -q .
+	for at in "${made[@]}"; do
+		git init -q "$at"
+		git init -q --bare "$at/.git/modules/lib/part"
+		mkdir -p "$at/.git/worktrees/side"
+		echo x >"$at/.git/worktrees/side/gitdir"
+	done
+	for shut in modules modules/lib worktrees worktrees/side; do
+		for mode in 0311 0644 0000; do
+			run sbx run --allow "fs:write=$HOME/granted" -- sh -c "for at in ${made[*]}; do chmod $mode \$at/.git/$shut; done"
+			echo "$shut $mode: $output"
+			contains "$output" "vendor/in/.git/$shut, which can't be read"
+			run sbx run --allow "fs:write=$HOME/granted" -- sh -c "for at in ${made[*]}; do chmod 0755 \$at/.git/$shut; echo evil >>\$at/.git/modules/lib/part/config; echo evil >\$at/.git/worktrees/side/commondir; done"
+			echo "$output"
+			for at in "${made[@]}"; do
+				chmod 0755 "$at/.git/$shut"
+				run ! grep -q evil "$at/.git/modules/lib/part/config"
+				[ ! -e "$at/.git/worktrees/side/commondir" ]
+			done
+		done
+	done
+	rm -rf vendor "$HOME/granted"
+}

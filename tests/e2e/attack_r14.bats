@@ -206,14 +206,24 @@ lines_of() {
 }
 
 @test "attack_r_14: what programs run of themselves in a repository that the run has made is named beside it" {
-	inside 'git init -q new; cd new; echo evil >.envrc; mkdir .vscode; echo {} >.vscode/tasks.json; echo {} >.mcp.json; echo x >plain'
-	for name in new/.envrc new/.vscode new/.mcp.json; do
+	inside 'git init -q new; cd new; echo evil >.envrc; mkdir .vscode; echo {} >.vscode/tasks.json; echo {} >.mcp.json; echo x >plain; echo {} >a.code-workspace
+		git init -q --bare ../bare; echo evil >../bare/.envrc'
+	for name in new/.envrc new/.vscode new/.mcp.json new/a.code-workspace bare/.envrc; do
 		contains "$output" "$PWD/$name"
 		finding protected --arg path "$PWD/$name" '.target == $path'
 	done
 	contains "$output" 'are new and would have been protected'
-	contains "$output" "a sandboxed tool created $PWD/new/.git: check it"
+	contains "$output" "a sandboxed tool created $PWD/new/.git and $PWD/bare: check them"
 	lacks "$output" plain
+}
+
+@test "attack_r_14: what was protected before a repository was made around it isn't named" {
+	mkdir "$HOME/out/plain" && cd "$HOME/out/plain"
+	mkdir .vscode
+	touch .envrc a.code-workspace
+	inside 'git init -q .; mkdir objects refs; echo "ref: refs/heads/main" >HEAD'
+	contains "$output" "a sandboxed tool created $PWD/.git and $PWD: check them"
+	lacks "$output" 'would have been protected'
 }
 
 # forged PROGRAM: what perl makes of .git/index, in $d; its hash is put right.
@@ -289,6 +299,27 @@ forged() {
 	finding repository --arg path "$PWD/.git/rebase-merge/strategy" '.target == $path'
 }
 
+@test "attack_r_14: a stash that git applies when it commits, merges or goes on with a plan the next time is named" {
+	inside 'index=$(git commit-tree -p HEAD -m index HEAD^{tree}); export GIT_INDEX_FILE=$PWD/i; git read-tree HEAD
+		git update-index --add --cacheinfo "100644,$(echo evil | git hash-object -w --stdin),.envrc"
+		git commit-tree -p HEAD -p "$index" -m stash "$(git write-tree)" >.git/MERGE_AUTOSTASH; rm i'
+	contains "$output" "a sandboxed tool created $PWD/.git/MERGE_AUTOSTASH: check it"
+	finding repository --arg path "$PWD/.git/MERGE_AUTOSTASH" '.target == $path'
+	inside true
+	[ -z "$output" ]
+	cp .git/MERGE_AUTOSTASH stash
+	git commit -q --allow-empty -m two
+	[ "$(<.envrc)" = evil ] # that is the attack
+	mkdir .git/rebase-merge .git/rebase-apply
+	mv stash .git/MERGE_AUTOSTASH
+	inside 'cd .git; for file in MERGE_AUTOSTASH rebase-merge/autostash rebase-apply/autostash rebase-apply/apply-opt; do git rev-parse HEAD >$file; done'
+	for file in MERGE_AUTOSTASH rebase-merge/autostash rebase-apply/autostash rebase-apply/apply-opt; do
+		finding repository --arg path "$PWD/.git/$file" '.target == $path'
+	done
+	inside 'rm -r .git/MERGE_AUTOSTASH .git/rebase-*' # git has gone on with them
+	[ -z "$output" ]
+}
+
 @test "attack_r_14: skip-worktree is found in an index of version 2, where git takes it, too" {
 	inside 'git update-index --skip-worktree src/y.c; '"$(forged 'substr($d, 7, 1) = chr(2)')"'; echo evil >src/y.c'
 	contains "$output" 'src/y.c (skip-worktree)'
@@ -304,6 +335,19 @@ forged() {
 		contains "$output" "$PWD/$name"
 		finding repository --arg path "$PWD/$name" '.target == $path'
 	done
+}
+
+@test "attack_r_14: a package, a folder of packages or what a link of one leads to is named as a git directory in each form that git takes, and masked in the next run" {
+	local made=(node_modules node_modules/led node_modules/@scope node_modules/.pnpm/d@1 node_modules/.pnpm/d@1/node_modules/d deep/store/d/objects/d)
+	mkdir -p common/objects common/refs node_modules/led node_modules/@scope node_modules/.pnpm/d@1/node_modules/d deep/store/d/objects/d
+	ln -s .pnpm/d@1/node_modules/d node_modules/d
+	ln -s ../deep/store/d/objects/d node_modules/e
+	inside "for at in ${made[*]}"'; do echo "ref: refs/heads/main" >$at/HEAD; printf "#!/bin/sh\n" | tee $at/objects >$at/refs; chmod +x $at/objects $at/refs; done
+		cd node_modules/led; rm objects refs; echo ../../common >commondir'
+	for name in "${made[@]}"; do finding repository --arg path "$PWD/$name" '.target == $path'; done
+	for name in "${made[@]}"; do GIT_DIR=$name git rev-parse --git-dir; done # git takes each
+	inside "for at in ${made[*]}"' common; do echo evil >$at/config; done'
+	for name in "${made[@]}" common; do [ ! -e "$name/config" ]; done
 }
 
 @test "attack_r_14: a folder that the tool has made unreadable, through which a program goes by its name still, is named" {

@@ -49,17 +49,18 @@ static int set_up(void **state) {
 	static const char *const folders[] = {"p",           "p/a",  "p/a/b",     "p/.git",    "p/.git/logs",
 					      "g",           "home", "home/.cfg", "p/bare",    "p/bare/objects",
 					      "p/bare/refs", "own",  "p/sub",     "p/sub/.git"};
-	static const char *const files[] = {"p/f",          "home/.bashrc", "p/.git/config",
-					    "p/.git/index", "p/bare/HEAD",  "g/f"};
+	static const char *const files[] = {"p/f", "home/.bashrc", "p/.git/config", "p/.git/index", "g/f"};
 	(void)state;
 	assert_non_null(mkdtemp(top));
 	for (size_t i = 0; i < ARRAY_LENGTH(folders); i++) make_folder(folders[i]);
 	for (size_t i = 0; i < ARRAY_LENGTH(files); i++) make_file(files[i]);
 	CLEANUP_FREE char *users = path_join(top, "p/users"), *home = path_join(top, "home");
 	CLEANUP_FREE char *loop = path_join(top, "p/loop"), *inner = path_join(top, "p/inner");
+	CLEANUP_FREE char *head = path_join(top, "p/bare/HEAD");
 	assert_int_equal(symlink(home, users), 0);
 	assert_int_equal(symlink("loop", loop), 0);
 	assert_int_equal(symlink("a", inner), 0);
+	assert_int_equal(symlink("refs/heads/main", head), 0);
 	return 0;
 }
 

@@ -1,6 +1,7 @@
 /* Projects and git's layouts, in repositories that git itself makes. */
 #include <errno.h>
 #include <ftw.h>
+#include <pwd.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -489,6 +490,38 @@ static void a_survey_finds_what_is_nested_and_what_is_new(void **state) {
 	shell("rm -rf outer");
 }
 
+static const char *const directories[] = {
+	"led",        "files", "node_modules",       "node_modules/@s",      "node_modules/@s/p",
+	"store/real", "store", "node_modules/.pnpm", "node_modules/.pnpm/e", "node_modules/.pnpm/e/node_modules/e",
+};
+
+/* The rest has what git looks for but for one thing. */
+static void attack_r_14_a_survey_takes_for_a_git_directory_what_git_takes_for_one(void **state) {
+	(void)state;
+	CLEANUP_GIT_LAYOUT struct git_layout git = {0};
+	CLEANUP_GIT_SURVEY struct git_survey before = {0}, survey = {0};
+	CLEANUP_FREE char *forms = in("forms");
+	shell("mkdir forms");
+	git_survey_take(forms, &git, &before);
+	shell("cd forms; mkdir -p common/objects common/refs led files node_modules/@s/p store/real none/objects "
+	      "none/refs lost/objects lost/refs plain word/objects word/refs node_modules/.pnpm/e/node_modules/e;"
+	      "for at in node_modules node_modules/@s node_modules/@s/p store/real store node_modules/.pnpm "
+	      "node_modules/.pnpm/e node_modules/.pnpm/e/node_modules/e; do mkdir $at/objects $at/refs; echo 'ref: "
+	      "refs/heads/x' >$at/HEAD; done; for at in led files plain lost; do cp node_modules/HEAD $at; done;"
+	      "echo ../common >led/commondir; echo nowhere >lost/commondir; echo word >word/HEAD;"
+	      "touch files/objects files/refs plain/objects plain/refs; chmod +x files/objects files/refs;"
+	      "ln -s ../store/real node_modules/link; ln -s .pnpm/e/node_modules/e node_modules/e;"
+	      "ln -s / node_modules/far");
+	git_survey_take(forms, &git, &survey);
+	assert_int_equal(survey.bare.count, ARRAY_LENGTH(directories));
+	for (size_t i = 0; i < ARRAY_LENGTH(directories); i++) {
+		CLEANUP_FREE char *name = path_join("forms", directories[i]), *path = in(name);
+		if (!strings_contain(&survey.bare, path)) fail_msg("%s was not found", name);
+		expect_new(&before, name);
+	}
+	shell("rm -rf forms");
+}
+
 static void a_survey_is_bounded_and_says_so(void **state) {
 	(void)state;
 	shell("mkdir -p many/z/deep; git init -q many/z; for i in $(seq 45); do mkdir -p $(seq -f many/a$i/%g 50); "
@@ -564,6 +597,35 @@ static void the_effective_hooks_path_is_protected_wherever_it_is_configured(void
 	assert_true(strings_contain(&git.protect, extra));
 }
 
+static void attack_r_09_what_git_runs_is_protected_however_its_configuration_writes_it(void **state) {
+	static const char *const names[] = {
+		"quoted a/clean", "escaped a/clean", "gpg a/program", "old/clean",
+		"inner/a",        "inner b/c",       "template",      "missing/one",
+	};
+	(void)state;
+	const struct passwd *account = getpwuid(getuid());
+	shell("git init -q run; cd run; for at in 'quoted a' 'escaped a' 'gpg a' old inner 'inner b'; do mkdir "
+	      "\"$at\"; "
+	      "touch \"$at/clean\" \"$at/program\" \"$at/a\" \"$at/c\"; done;"
+	      "printf '%s\n' '[filter.f]' 'clean = old/clean' '[filter \"q\"]' "
+	      "'clean = \"\\\"./quoted a/clean\\\" %f\"' 'smudge = ./escaped\\\\ a/clean' '[gpg]' "
+	      "'program = ./gpg a/program' '[alias]' 'x = !sh -c \"inner/a; missing/one\"' "
+	      "'y = \"!\\\"inner b/c\\\" x\"' '[init]' 'templateDir = template' >>.git/config");
+	CLEANUP_FREE char *users = string_format("printf '[core]\\nhooksPath = ~%s%s/user/hooks\\n' >>run/.git/config",
+						 account->pw_name, "/sbx-test");
+	shell(users);
+	CLEANUP_GIT_LAYOUT struct git_layout git = {0};
+	CLEANUP_FREE char *run = in("run");
+	assert_int_equal(git_find(run, top, &git), 1);
+	for (size_t i = 0; i < ARRAY_LENGTH(names); i++) {
+		CLEANUP_FREE char *path = path_join(run, names[i]);
+		if (!strings_contain(&git.protect, path)) fail_msg("%s isn't protected", names[i]);
+	}
+	CLEANUP_FREE char *hooks = path_join(account->pw_dir, "sbx-test/user/hooks");
+	assert_true(strings_contain(&git.protect, hooks));
+	shell("rm -rf run");
+}
+
 static void attack_r_08_more_than_is_looked_at_below_modules_is_said(void **state) {
 	(void)state;
 	shell("git init -q full; mkdir full/.git/modules; cd full/.git/modules; seq 6000 | xargs mkdir");
@@ -606,10 +668,12 @@ int main(void) {
 		cmocka_unit_test(attack_r_14_what_git_shows_no_longer_is_told_and_what_it_did_not_show_before_is_not),
 		cmocka_unit_test(a_folder_with_more_folders_than_are_looked_into_has_its_own_git_found),
 		cmocka_unit_test(a_survey_finds_what_is_nested_and_what_is_new),
+		cmocka_unit_test(attack_r_14_a_survey_takes_for_a_git_directory_what_git_takes_for_one),
 		cmocka_unit_test(a_survey_is_bounded_and_says_so),
 		cmocka_unit_test(attack_r_08_a_folder_of_many_names_takes_no_other_one_s_git_out_of_sight),
 		cmocka_unit_test(a_submodule_points_back_by_its_configuration),
 		cmocka_unit_test(the_effective_hooks_path_is_protected_wherever_it_is_configured),
+		cmocka_unit_test(attack_r_09_what_git_runs_is_protected_however_its_configuration_writes_it),
 		cmocka_unit_test(attack_r_08_more_than_is_looked_at_below_modules_is_said),
 		cmocka_unit_test(a_fifo_for_a_configuration_does_not_hang),
 	};
