@@ -53,13 +53,14 @@ static int refusal(int error) {
 }
 
 /* A link at the end of its path? */
-static bool follows_last(const struct call *call) {
-	return call->class != CALL_NAMES && !call->exclusive && !call->straight;
+static bool follows_last(const struct call *call, size_t which) {
+	if (call->class == CALL_NAMES) return which == 0 && call->follows;
+	return !call->exclusive && !call->straight;
 }
 
-/* What is there is changed by that path. */
+/* What is there is changed by that path, or gets another name. */
 static bool changes(const struct call *call, size_t which) {
-	if (call->class == CALL_NAMES) return call->removes[which];
+	if (call->class == CALL_NAMES) return call->removes[which] || (which == 0 && call_links(call));
 	return which == 0 && (call->class == CALL_CHANGE || (call->class == CALL_OPEN && call->write));
 }
 
@@ -93,7 +94,7 @@ static int find_place(const struct trap_rules *rules, pid_t thread, struct call 
 	const struct lead lead = {.thread = thread,
 				  .folder = call->folders[which],
 				  .curtain = rules->curtain,
-				  .last = follows_last(call),
+				  .last = follows_last(call, which),
 				  .there = !made};
 	const int r = find_surely(&lead, call->ways[which], call->paths[which], &place);
 	if (r < 0) return refusal(r);
@@ -175,7 +176,7 @@ bool trap_glance(const struct trap_rules *rules, struct trap *trap) {
 				  .folder = call->folders[0],
 				  .curtain = rules->curtain,
 				  .still = rules->still,
-				  .last = follows_last(call)};
+				  .last = follows_last(call, 0)};
 	return is_simple(rules, trap) && lead_straight(&lead, rules->root, call->ways[0], &call->paths[0]) == 0;
 }
 
@@ -304,6 +305,7 @@ enum trap_end trap_judge(const struct trap_rules *rules, const struct trap *trap
 	*ret_needs = (struct call_needs){.count = 0};
 	if (may_be_written(&judge)) return TRAP_SAYS_YES;
 	call_needs_find(&trap->call, rules->wanted, &world, ret_needs);
+	if (ret_needs->crosses) return TRAP_CROSSES;
 	judge_link(&judge, ret_needs);
 	if (ret_needs->count > 0) return TRAP_NEEDS;
 	return trap->lacking != 0 ? TRAP_LACKS : TRAP_GOES_ON;

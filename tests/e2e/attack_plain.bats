@@ -167,6 +167,33 @@ none_made() {
 	denied "$PWD/x.den"
 }
 
+@test "attack_f_17: what the host's git is about to rename to a masked file isn't written by the name of its lock" {
+	tool_in_background locks_of_git .git/config.lock .gitmodules.lock
+	for lock in .git/config.lock .gitmodules.lock; do echo mine >"$lock"; done
+	finished tool
+	echo "$output"
+	lacks "$output" "worked"
+	denied "$PWD/.git/config"
+	denied "$PWD/.gitmodules"
+	[ ! -e link ]
+	for lock in .git/config.lock .gitmodules.lock; do [ "$(<"$lock")" = mine ]; done
+}
+
+@test "attack_f_08: what was granted by its own name gets no other one" {
+	for allow in "" "fs:write=$PWD/.envrc"; do
+		echo mine >.envrc
+		[ "$allow" ] || sbx grant --once fs:write "$PWD/.envrc"
+		run timeout 120 sbx run --profile default ${allow:+--allow "$allow"} -- python3 - links_of_what_is_granted <"$TESTS/plain.py"
+		echo "$output"
+		[ "$(<.envrc)" = evil ]
+		contains "$output" "link EXDEV"
+		contains "$output" "link by /proc EXDEV"
+		[ ! -e link ]
+		[ -e second ]
+		rm second plain
+	done
+}
+
 @test "attack_n_16: a pipe in a folder that may be read is opened to write no way unasked" {
 	mkfifo "$HOME/shown/pipe"
 	timeout 60 cat "$HOME/shown/pipe" >"$HOME/run/read" 3>&- &

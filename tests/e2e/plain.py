@@ -222,6 +222,29 @@ def made_by_the_host_and_open(*paths):
             tried(f"{path} later", lambda fd=fd: os.write(os.open(f"/proc/self/fd/{fd}", os.O_WRONLY | os.O_APPEND), b"evil"))
 
 
+def locks_of_git(*locks):
+    """What git writes there comes to be the file that is masked."""
+    for lock in locks:
+        tried("makes " + lock, lambda lock=lock: fill(lock, os.O_CREAT | os.O_EXCL))
+    open("up", "w").close()
+    for lock in locks:
+        wait_for(lock)
+        tried("opens " + lock, lambda lock=lock: os.close(os.open(lock, os.O_WRONLY | os.O_APPEND)))
+        tried("links " + lock, lambda lock=lock: os.link(lock, "link"))
+        tried("links by /proc " + lock, lambda lock=lock: os.link(
+            f"/proc/self/fd/{os.open(lock, os.O_RDONLY)}", "link", follow_symlinks=True))
+        tried("truncates " + lock, lambda lock=lock: os.truncate(lock, 0))
+
+
+def links_of_what_is_granted():
+    """A name of it that outlives the grant."""
+    fill(".envrc")
+    tried("link", lambda: os.link(".envrc", "link"))
+    tried("link by /proc", lambda: os.link(f"/proc/self/fd/{os.open('.envrc', os.O_RDONLY)}", "link", follow_symlinks=True))
+    fill("plain")
+    os.link("plain", "second")
+
+
 def a_pipe(path):
     """Data goes into one whatever mount it lies in."""
     name = os.open(path, os.O_PATH)
@@ -231,4 +254,5 @@ def a_pipe(path):
 
 {function.__name__: function for function in (
     up, up_elsewhere, last, proc, place_of_a_folder, shut, made_by_the_host, below_a_newer_mount, in_a_pattern, in_a_pin,
-    by_a_descriptor, a_folder_of_masks_as_a_file, made_by_the_host_and_open, a_pipe)}[sys.argv[1]](*sys.argv[2:])
+    by_a_descriptor, a_folder_of_masks_as_a_file, made_by_the_host_and_open, a_pipe, locks_of_git,
+    links_of_what_is_granted)}[sys.argv[1]](*sys.argv[2:])
