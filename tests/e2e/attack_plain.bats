@@ -179,6 +179,38 @@ none_made() {
 	for lock in .git/config.lock .gitmodules.lock; do [ "$(<"$lock")" = mine ]; done
 }
 
+# renamed_by_the_host NAME WAY…: the tool has what the host then gives a masked name.
+renamed_by_the_host() {
+	tool_in_background before_the_host_renames "$@"
+	echo mine >temporary.new
+	mv temporary.new temporary
+	wait_for 60 test -e held
+	mv temporary "$1"
+	finished tool || true
+	echo "$output"
+	[ "$(<"$1")" = mine ]
+}
+
+@test "attack_f_17: who holds what the host renames to a masked name is ended where he could write it" {
+	for name in .envrc .npmrc; do # one that is there, and one that isn't
+		for way in descriptor map message; do
+			echo before >.envrc
+			renamed_by_the_host "$name" "$way"
+			contains "$output" "that held what is not allowed any more: "
+			[ "$way" = message ] || contains "$output" "($PWD/$name)"
+			rm -f .npmrc held up
+		done
+	done
+}
+
+@test "attack_f_17: another name of what the host renames to a masked one is masked, too" {
+	echo before >.envrc
+	renamed_by_the_host .envrc link
+	lacks "$output" worked
+	contains "$output" "$PWD/.envrc has other names (hard links)"
+	rm -f link held up
+}
+
 @test "attack_f_08: what was granted by its own name gets no other one" {
 	for allow in "" "fs:write=$PWD/.envrc"; do
 		echo mine >.envrc

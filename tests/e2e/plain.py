@@ -1,7 +1,9 @@
 """plain.py WAY [ARG]: ways to a name that is asked about which look like ways to one that isn't (attack_plain.bats). Says what
 became of each try, "WHAT worked" or "WHAT EROFS"."""
 import errno
+import mmap
 import os
+import socket
 import sys
 import time
 
@@ -236,6 +238,29 @@ def locks_of_git(*locks):
         tried("truncates " + lock, lambda lock=lock: os.truncate(lock, 0))
 
 
+def before_the_host_renames(_, *ways):
+    """As `sed -i` and editors save: by another name, which no mask has."""
+    open("up", "w").close()
+    wait_for("temporary")
+    descriptor = os.open("temporary", os.O_RDWR | os.O_APPEND)
+    if "link" in ways:
+        os.link("temporary", "link")
+    if "map" in ways:
+        memory = mmap.mmap(descriptor, 4)
+    if "message" in ways:
+        one, other = socket.socketpair()
+        socket.send_fds(one, [b"x"], [descriptor])
+    if "descriptor" not in ways:
+        os.close(descriptor)
+    open("held", "w").close()
+    while True:
+        time.sleep(1)
+        if "link" in ways:
+            tried("link", lambda: fill("link", 0))
+            return
+        print("goes on", flush=True)
+
+
 def links_of_what_is_granted():
     """A name of it that outlives the grant."""
     fill(".envrc")
@@ -255,4 +280,4 @@ def a_pipe(path):
 {function.__name__: function for function in (
     up, up_elsewhere, last, proc, place_of_a_folder, shut, made_by_the_host, below_a_newer_mount, in_a_pattern, in_a_pin,
     by_a_descriptor, a_folder_of_masks_as_a_file, made_by_the_host_and_open, a_pipe, locks_of_git,
-    links_of_what_is_granted)}[sys.argv[1]](*sys.argv[2:])
+    links_of_what_is_granted, before_the_host_renames)}[sys.argv[1]](*sys.argv[2:])
