@@ -48,6 +48,7 @@ struct call {
 	bool follows; /* linkat(2) with AT_SYMLINK_FOLLOW: a link at the end of paths[0] isn't meant itself */
 	bool by_object[CALL_PATHS]; /* where the path leads was not come to by a name, but by a descriptor or working
 				     * folder, also one of /proc (trap_place): the mount there may be an older one */
+	bool covered[CALL_PATHS];   /* likewise, and the sandbox has something else by that name, or nothing */
 	char *text;                 /* of symlink(2), as the thread wrote it: what the link leads to; or NULL */
 	char *paths[CALL_PATHS]; /* absolute and normal, as the sandbox sees them (relative ones joined with the working
 				  * folder's or the descriptor's name); NULL where there is none or it can't be read.

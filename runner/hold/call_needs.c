@@ -231,11 +231,32 @@ static void judge_change(struct judge *judge, const char *path) {
 		add(judge, PERMISSION_FS_WRITE, path, false);
 }
 
+/* By a descriptor of the tree that the mask lies in, which may be written: the mask doesn't stand for itself. */
+static bool is_masked_since(const struct judge *judge, const struct sight *sight, size_t which) {
+	return judge->call->by_object[which] && sight->mask > 0;
+}
+
+static bool is_changed(const struct call *call) {
+	return call->class == CALL_CHANGE || (call->class == CALL_OPEN && call->write);
+}
+
+/* True: that is all that it may need. What is covered by something else counts by its mask alone. */
+static bool judge_object(struct judge *judge, size_t which, const char *path) {
+	const struct call *call = judge->call;
+	if (!call->by_object[which]) return false;
+	const struct sight sight = judge->world->sight(judge->world->context, path);
+	if (!is_masked_since(judge, &sight, which) || !is_changed(call))
+		return call->covered[which] && !call_links(call);
+	add(judge, PERMISSION_FS_WRITE, path, false);
+	return true;
+}
+
 /* Another name of a file that a mask's name stands for, or that was granted by its own, would outlive both: as from one
  * file system to another. */
 static void judge_linked(struct judge *judge, const char *path) {
 	const struct sight sight = judge->world->sight(judge->world->context, path);
-	judge->needs->crosses = sight.hosts && (sight.own_name || is_masked(judge, &sight, path));
+	judge->needs->crosses = is_masked_since(judge, &sight, 0) ||
+				(sight.hosts && (sight.own_name || is_masked(judge, &sight, path)));
 }
 
 static bool is_kernels(const char *path) {
@@ -255,6 +276,7 @@ void call_needs_find(const struct call *call, unsigned wanted, const struct call
 		const char *path = call->paths[i];
 		if (call->class == CALL_EXECUTE && i == 0 && !path) judge_interpreters(&judge, "");
 		if (!path || (is_kernels(path) && call->class != CALL_EXECUTE)) continue;
+		if (judge_object(&judge, i, path)) continue;
 		switch (call->class) {
 		case CALL_OPEN:
 			judge_open(&judge, path);

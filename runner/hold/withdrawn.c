@@ -81,7 +81,7 @@ struct withdrawn {
 	size_t count;
 	struct cover *covers;
 	size_t cover_count;
-	struct strings replaced; /* paths */
+	struct strings replaced, replaced_swept; /* paths; what the sweep under way looks for */
 	struct leaving *leaving;
 	size_t leaving_count;
 	struct strings awaited; /* of the plan in force */
@@ -376,7 +376,9 @@ static void take_replaced(struct withdrawn *withdrawn, struct taken *taken) {
 	for (size_t i = 0; i < withdrawn->replaced.count; i++)
 		if (!is_shown(withdrawn, withdrawn->replaced.items[i], true))
 			strings_add(&taken->replaced, withdrawn->replaced.items[i]);
-	strings_finish(&withdrawn->replaced);
+	strings_finish(&withdrawn->replaced_swept);
+	withdrawn->replaced_swept = withdrawn->replaced;
+	withdrawn->replaced = (struct strings){0};
 }
 
 static char *holders_text(const struct holders *holders) {
@@ -434,9 +436,17 @@ static void answer(struct withdrawn *withdrawn, const struct holders *left, cons
 	}
 }
 
+/* What was ended may have written there before. */
+static void record_replaced(const struct withdrawn *withdrawn) {
+	for (size_t i = 0; i < withdrawn->replaced_swept.count; i++)
+		session_event(withdrawn->options.session, "finding", NULL, withdrawn->replaced_swept.items[i], 0, NULL,
+			      json_pack("{s:s}", "what", "protected"));
+}
+
 static void finish(struct withdrawn *withdrawn) {
 	const struct holders *left = sweep_left(withdrawn->sweep), *ended = sweep_ended(withdrawn->sweep);
 	say(ended, left);
+	if (ended->all > 0) record_replaced(withdrawn);
 	answer(withdrawn, left, ended);
 	if (left->all == 0) forget(withdrawn, false);
 	sweep_free(withdrawn->sweep);
@@ -549,5 +559,6 @@ void withdrawn_free(struct withdrawn *withdrawn) {
 	free(withdrawn->covers);
 	strings_finish(&withdrawn->awaited);
 	strings_finish(&withdrawn->replaced);
+	strings_finish(&withdrawn->replaced_swept);
 	free(withdrawn);
 }

@@ -179,6 +179,11 @@ none_made() {
 	for lock in .git/config.lock .gitmodules.lock; do [ "$(<"$lock")" = mine ]; done
 }
 
+# found NAME: the history says that it is to be looked at.
+found() {
+	sbx history --json | jq -se --arg target "$PWD/$1" 'any(.kind == "finding" and .target == $target)' >/dev/null
+}
+
 # renamed_by_the_host NAME WAY…: the tool has what the host then gives a masked name.
 renamed_by_the_host() {
 	tool_in_background before_the_host_renames "$@"
@@ -198,6 +203,7 @@ renamed_by_the_host() {
 			renamed_by_the_host "$name" "$way"
 			contains "$output" "that held what is not allowed any more: "
 			[ "$way" = message ] || contains "$output" "($PWD/$name)"
+			found "$name"
 			rm -f .npmrc held up
 		done
 	done
@@ -209,6 +215,23 @@ renamed_by_the_host() {
 	lacks "$output" worked
 	contains "$output" "$PWD/.envrc has other names (hard links)"
 	rm -f link held up
+}
+
+@test "attack_f_20: what is denied while a tool has it open to read is written by no way through /proc" {
+	for what in fs:write fs:read; do
+		echo mine >file
+		tool_in_background denied_while_it_is_open file
+		sbx grant --deny "$what" "$PWD/file" --profile python
+		touch go
+		finished tool
+		echo "$output"
+		lacks "$output" worked
+		contains "$output" "still b'mine"
+		[ "$(<file)" = mine ] && [ "$(stat -c %a file)" = 644 ] && [ ! -e link ]
+		denied "$PWD/file"
+		sbx revoke --all
+		rm -f way up go file
+	done
 }
 
 @test "attack_f_08: what was granted by its own name gets no other one" {

@@ -280,6 +280,34 @@ static void a_lock_of_gits_is_as_masked_as_its_file(void **state) {
 	assert_string_equal(changed, "write /w/config");
 }
 
+/* What a mask has come to lie over since, or a newer mount hides. */
+static void a_descriptor_of_before_is_judged_by_the_mask(void **state) {
+	(void)state;
+	static const struct {
+		const char *path;
+		bool covered;
+		const char *expected;
+	} rows[] = {{"/w/mask/f", false, "write /w/mask/f"},
+		    {"/w/mask/f", true, "write /w/mask/f"},
+		    {"/w/f", false, ""},
+		    {"/hidden/f", true, ""}, /* a file that was handed in */
+		    {"/absent/f", true, ""}};
+	for (size_t i = 0; i < ARRAY_LENGTH(rows); i++) {
+		struct call call = {.class = CALL_CHANGE,
+				    .by_object = {true},
+				    .covered = {rows[i].covered},
+				    .paths = {(char *)rows[i].path}};
+		CLEANUP_FREE char *changed = needs_text(&call, TRAPS_WRITES);
+		assert_string_equal(changed, rows[i].expected);
+		call.class = CALL_OPEN;
+		CLEANUP_FREE char *read = needs_text(&call, TRAPS_WRITES);
+		assert_string_equal(read, "");
+		call.write = true;
+		CLEANUP_FREE char *written = needs_text(&call, TRAPS_WRITES);
+		assert_string_equal(written, rows[i].expected);
+	}
+}
+
 static void what_is_masked_by_its_name_gets_no_other_one(void **state) {
 	(void)state;
 	static const struct {
@@ -376,6 +404,7 @@ int main(void) {
 		cmocka_unit_test(a_name_that_is_there_is_not_made),
 		cmocka_unit_test(a_lock_of_gits_is_as_masked_as_its_file),
 		cmocka_unit_test(what_is_masked_by_its_name_gets_no_other_one),
+		cmocka_unit_test(a_descriptor_of_before_is_judged_by_the_mask),
 		cmocka_unit_test(changes_and_programs),
 		cmocka_unit_test(what_has_no_name_needs_its_interpreters_alone),
 	};
