@@ -346,19 +346,23 @@ void sights_free(struct sights *sights) {
 	free(sights);
 }
 
+/* Does a pattern's last name match, one with wildcards? */
+static bool has_masks_shape(const struct sights *sights, const char *name, size_t size) {
+	char path[NAME_MAX + 2] = "/";
+	if (sights->shapes.count == 0 || size > NAME_MAX) return false;
+	memcpy(path + 1, name, size);
+	path[size + 1] = '\0';
+	return patterns_match(&sights->shapes, path);
+}
+
 /* May a mask be called so? */
 static bool is_masks_name(const struct sights *sights, const char *name, size_t size) {
-	char small[NAME_MAX + 1], path[NAME_MAX + 2];
+	char small[NAME_MAX + 1];
 	const struct list names = {sights->names.items, sights->names.count, path_of_text};
 	if (size > NAME_MAX) return true;
 	for (size_t i = 0; i < size; i++) small[i] = (char)tolower((unsigned char)name[i]);
 	small[size] = '\0';
-	if (has(&names, lower_bound(&names, small, size + 1), small, size)) return true;
-	if (sights->shapes.count == 0) return false;
-	path[0] = '/';
-	memcpy(path + 1, name, size);
-	path[size + 1] = '\0';
-	return patterns_match(&sights->shapes, path);
+	return has(&names, lower_bound(&names, small, size + 1), small, size) || has_masks_shape(sights, name, size);
 }
 
 static bool has_masks_name(const struct sights *sights, const char *names) {
@@ -421,7 +425,8 @@ struct sight sights_at(const struct sights *sights, const char *path) {
 			      .denied = patterns_match(&sights->denied, path),
 			      .masked_missing = nearest(&missing, path) >= 0,
 			      .hosts = is_hosts_tree(mount),
-			      .mask_name = has(&names, lower_bound(&names, name, strlen(name)), name, strlen(name))};
+			      .mask_name = has(&names, lower_bound(&names, name, strlen(name)), name, strlen(name)) ||
+					   has_masks_shape(sights, name, strlen(name))};
 	sight.masked_name = !sight.masked_missing && is_masked_name(sights, mount, path);
 	sight.masked_lock = sight.hosts && is_masked_lock(sights, path);
 	sight.own_name = sight.hosts && has_own_word(sights, path);

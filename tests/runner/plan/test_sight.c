@@ -163,6 +163,7 @@ static void locks_and_own_names_are_told(void **state) {
 	strings_add(&plan.missing, "/p/.gitmodules");
 	view_add_path(view, "/p", false, VIEW_WRITE, false);
 	view_add_path(view, "/p/.envrc", false, VIEW_WRITE, false);
+	view_add_path(view, "/p/*.code-workspace", true, VIEW_READ, true);
 	view_add_path(view, "/p/.git/modules/*/config", true, VIEW_READ, true);
 	CLEANUP_SIGHTS struct sights *sights = sights_new(&plan, NULL, view);
 	static const char *const locks[] = {"/p/.git/config.lock", "/p/.gitmodules.lock",
@@ -176,6 +177,9 @@ static void locks_and_own_names_are_told(void **state) {
 	for (size_t i = 0; i < ARRAY_LENGTH(none); i++) assert_false(sights_at(sights, none[i]).masked_lock);
 	assert_true(sights_at(sights, "/p/.envrc").own_name && sights_at(sights, "/p/.git/modules/m/config").own_name);
 	assert_false(sights_at(sights, "/p/other").own_name || sights_at(sights, "/p/.envrc.lock").own_name);
+	assert_true(sights_at(sights, "/p/d/x.code-workspace").mask_name &&
+		    sights_at(sights, "/p/.gitmodules").mask_name);
+	assert_false(sights_at(sights, "/p/config").mask_name || sights_at(sights, "/p/plain").mask_name);
 	strings_finish(&plan.missing);
 	free(plan.mounts);
 }
