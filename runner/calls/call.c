@@ -292,3 +292,7 @@ int call_raw_read(pid_t thread, struct call_raw *ret_raw) {
 	*ret_raw = raw;
 	return 0;
 }
+
+bool call_links(const struct call *call) {
+	return call->class == CALL_NAMES && call->makes[1] && !call->makes[0] && !call->removes[0];
+}

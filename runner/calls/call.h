@@ -46,7 +46,10 @@ struct call {
 	bool removes[CALL_PATHS]; /* CALL_NAMES: the name goes from there; rename's exchange does both on both sides */
 	bool brings;              /* CALL_NAMES: what is made may be a whole tree (rename, symlink) */
 	bool follows; /* linkat(2) with AT_SYMLINK_FOLLOW: a link at the end of paths[0] isn't meant itself */
-	char *text;   /* of symlink(2), as the thread wrote it: what the link leads to; or NULL */
+	bool by_object[CALL_PATHS]; /* where the path leads was not come to by a name, but by a descriptor or working
+				     * folder, also one of /proc (trap_place): the mount there may be an older one */
+	bool covered[CALL_PATHS];   /* likewise, and the sandbox has something else by that name, or nothing */
+	char *text;                 /* of symlink(2), as the thread wrote it: what the link leads to; or NULL */
 	char *paths[CALL_PATHS]; /* absolute and normal, as the sandbox sees them (relative ones joined with the working
 				  * folder's or the descriptor's name); NULL where there is none or it can't be read.
 				  * An empty path is the descriptor's own. Of symlink the link alone */
@@ -66,6 +69,9 @@ void call_read(pid_t thread, const struct call_raw *raw, struct call *ret_call);
 void call_read_ways(pid_t thread, const struct call_raw *raw, struct call *ret_call);
 void call_join(pid_t thread, struct call *call, size_t which);
 void call_finish(struct call *call);
+
+/* Is it link(2) or the like? Then what is at paths[0] gets another name. */
+bool call_links(const struct call *call);
 
 /* The same, where whoever asks can't wait for the tool's memory: what can't be read by then (promptly.h) is a
  * CALL_OTHER. */

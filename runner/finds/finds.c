@@ -43,6 +43,7 @@ void finds_finish(struct finds *finds) {
 	strings_finish(&finds->work);
 	strings_finish(&finds->nested);
 	rules_finish(&finds->names);
+	strings_finish(&finds->shared);
 	strings_finish(&finds->named);
 	strings_finish(&finds->own_folders);
 	strings_finish(&finds->led.places);
@@ -470,21 +471,45 @@ void finds_repositories(struct finds *finds, const struct finds_options *options
  * Other names.
  */
 
-void finds_names(struct finds *finds, const struct finds_options *options, struct rules *rules, struct facts *facts) {
-	CLEANUP_STRINGS struct strings named = {0};
-	facts_collect(rules, &finds->book, facts);
+/* What rules take away in trees, of files that have other names. */
+static void find_taken(const struct finds *finds, const struct rules *rules, const struct facts *facts,
+		       struct rules *ret_taken, struct strings *ret_named) {
 	for (size_t i = 0; i < rules->count; i++) {
 		const struct rule *rule = &rules->items[i];
-		bool takes = rule->cap || (rule->origin == RULE_VIEW && rule->show < SHOW_READ);
-		if (takes && facts->items[i].names > 1) strings_addf(&named, "%d%s", rule->cap, rule->path);
+		const struct fact *fact = &facts->items[i];
+		const bool hides = rule->origin == RULE_VIEW && rule->show < SHOW_READ && !rule->cap;
+		const bool masks =
+			rule->cap || (rule->show < SHOW_WRITE && strings_contain(&finds->shared, rule->path));
+		if (fact->names < 2 || !(hides || masks)) continue;
+		if (hides)
+			rules_add(ret_taken, RULE_VIEW, SHOW_NOTHING, rule->path);
+		else
+			rules_add_mask(ret_taken, rule->path);
+		strings_addf(ret_named, "%d%s/%ju/%ju", hides, rule->path, (uintmax_t)fact->inode,
+			     (uintmax_t)fact->names);
 	}
-	strings_sort(&named);
+	strings_sort(ret_named);
+}
+
+bool finds_shared(struct finds *finds, const char *path) {
+	for (size_t i = 0; i < finds->names.count; i++)
+		if (string_equal(finds->names.items[i].path, path)) return false;
+	if (strings_contain(&finds->shared, path)) return false;
+	strings_add(&finds->shared, path);
+	return true;
+}
+
+void finds_names(struct finds *finds, const struct finds_options *options, struct rules *rules, struct facts *facts) {
+	CLEANUP_STRINGS struct strings named = {0};
+	CLEANUP_RULES struct rules taken = {0};
+	facts_collect(rules, &finds->book, facts);
+	find_taken(finds, rules, facts, &taken, &named);
 	if (!strings_equal(&named, &finds->named)) {
 		rules_finish(&finds->names);
 		strings_finish(&finds->named);
 		finds->named = named;
 		named = (struct strings){0};
-		if (finds->named.count > 0) other_names_find(options->project->root, rules, &finds->names);
+		if (finds->named.count > 0) other_names_find(options->project->root, &taken, &finds->names);
 	}
 	for (size_t i = 0; i < finds->names.count; i++) {
 		const struct rule *rule = &finds->names.items[i];

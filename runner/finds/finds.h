@@ -57,6 +57,7 @@ struct finds {
 	bool look_again;             /* in repositories: finds_look_again */
 	struct rules names;          /* for other names of what `named` says */
 	struct strings named;
+	struct strings shared;      /* masked files that got another name while it ran: finds_shared */
 	struct strings own_folders; /* of links, that nobody else may write (foreign.h) */
 	struct led led;
 	struct strings notes; /* sentences for the user */
@@ -80,6 +81,10 @@ int finds_matches(struct finds *finds, const struct finds_options *options, cons
 void finds_repositories(struct finds *finds, const struct finds_options *options, const struct rules *rules,
 			struct facts *facts);
 void finds_names(struct finds *finds, const struct finds_options *options, struct rules *rules, struct facts *facts);
+
+/* Other names of the masked file are looked for from the next plan on, too. False: they are already, or
+ * it is one of those. */
+bool finds_shared(struct finds *finds, const char *path);
 
 /* What is masked is of another kind now: a repository's `.git` may have become a file that names another one. More is
  * masked then, never less. */

@@ -5,6 +5,7 @@
 
 #include "base/path.h"
 #include "base/string.h"
+#include "plan/sight.h"
 #include "sandbox/filter.h"
 
 /* One call that is judged. */
@@ -102,7 +103,15 @@ static bool is_torn_off(const struct judge *judge, const struct sight *sight, co
 
 /* May the name not be made unasked? */
 static bool is_masked(const struct judge *judge, const struct sight *sight, const char *path) {
-	return sight->masked_missing || sight->masked_name || is_torn_off(judge, sight, path);
+	return sight->masked_missing || sight->masked_name || sight->masked_lock || is_torn_off(judge, sight, path);
+}
+
+/* What lies at a lock's name becomes the masked file: that one is asked about. */
+static void add_masked(struct judge *judge, const struct sight *sight, const char *path) {
+	if (sight->masked_lock)
+		add_owned(judge, PERMISSION_FS_WRITE, string_copy_bytes(path, sights_locked(path)), false);
+	else
+		add(judge, PERMISSION_FS_WRITE, path, false);
 }
 
 /* May what is renamed or linked to the path bring a masked name along? */
@@ -138,7 +147,7 @@ static void judge_open(struct judge *judge, const char *path) {
 	note_made(judge, path, call->create);
 	const struct sight sight = sight_of(judge, path, call->create);
 	if (is_masked_open(judge, &sight, path)) {
-		add(judge, PERMISSION_FS_WRITE, path, false);
+		add_masked(judge, &sight, path);
 	} else if (call->create && !call->nameless && sight.above_missing && !exists(judge, path)) {
 		add_mask_below(judge, path); /* as a file `.git` leads to another one */
 	} else if ((call->write || call->create) && change_is_asked(judge, &sight)) {
@@ -199,7 +208,7 @@ static void judge_name(struct judge *judge, size_t which, const char *path) {
 	/* EEXIST: `mv FOLDER ROOT/` tries that first */
 	if (makes && judge->call->exclusive && sight.hosts && exists(judge, path)) return;
 	if (makes && is_masked(judge, &sight, path)) {
-		add(judge, PERMISSION_FS_WRITE, path, false);
+		add_masked(judge, &sight, path);
 		return;
 	}
 	if (makes && may_bring(judge, &sight, path)) add_mask_below(judge, path);
@@ -216,8 +225,38 @@ static void judge_change(struct judge *judge, const char *path) {
 	const struct sight sight = sight_of(judge, path, false);
 	const bool masked = is_masked(judge, &sight, path) && exists(judge, path);
 	/* also what is hidden behind the curtain, which gets these calls under a lock and can't hold them */
-	if (masked || sight.mode == VIEW_ASK || change_is_asked(judge, &sight))
+	if (masked)
+		add_masked(judge, &sight, path);
+	else if (sight.mode == VIEW_ASK || change_is_asked(judge, &sight))
 		add(judge, PERMISSION_FS_WRITE, path, false);
+}
+
+/* By a descriptor of the tree that the mask lies in, which may be written: the mask doesn't stand for itself. */
+static bool is_masked_since(const struct judge *judge, const struct sight *sight, size_t which) {
+	return judge->call->by_object[which] && sight->mask > 0;
+}
+
+static bool is_changed(const struct call *call) {
+	return call->class == CALL_CHANGE || (call->class == CALL_OPEN && call->write);
+}
+
+/* True: that is all that it may need. What is covered by something else counts by its mask alone. */
+static bool judge_object(struct judge *judge, size_t which, const char *path) {
+	const struct call *call = judge->call;
+	if (!call->by_object[which]) return false;
+	const struct sight sight = judge->world->sight(judge->world->context, path);
+	if (!is_masked_since(judge, &sight, which) || !is_changed(call))
+		return call->covered[which] && !call_links(call);
+	add(judge, PERMISSION_FS_WRITE, path, false);
+	return true;
+}
+
+/* Another name of a file that a mask's name stands for, or that was granted by its own, would outlive both: as from one
+ * file system to another. */
+static void judge_linked(struct judge *judge, const char *path) {
+	const struct sight sight = judge->world->sight(judge->world->context, path);
+	judge->needs->crosses = is_masked_since(judge, &sight, 0) ||
+				(sight.hosts && (sight.own_name || is_masked(judge, &sight, path)));
 }
 
 static bool is_kernels(const char *path) {
@@ -237,6 +276,7 @@ void call_needs_find(const struct call *call, unsigned wanted, const struct call
 		const char *path = call->paths[i];
 		if (call->class == CALL_EXECUTE && i == 0 && !path) judge_interpreters(&judge, "");
 		if (!path || (is_kernels(path) && call->class != CALL_EXECUTE)) continue;
+		if (judge_object(&judge, i, path)) continue;
 		switch (call->class) {
 		case CALL_OPEN:
 			judge_open(&judge, path);
@@ -245,6 +285,7 @@ void call_needs_find(const struct call *call, unsigned wanted, const struct call
 			judge_execute(&judge, path);
 			break;
 		case CALL_NAMES:
+			if (i == 0 && call_links(call)) judge_linked(&judge, path);
 			if (call->makes[i] || call->removes[i]) judge_name(&judge, i, path);
 			break;
 		case CALL_CHANGE:

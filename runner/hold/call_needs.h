@@ -20,6 +20,7 @@ enum { NEEDS_MAX = 8 }; /* a folder that is moved takes several links along */
 struct call_needs {
 	struct need items[NEEDS_MAX]; /* one after the other; no two alike, but links to one place */
 	size_t count;
+	bool crosses;           /* the call fails (EXDEV), whatever is asked: its link would be a way round a mask */
 	char *owned[NEEDS_MAX]; /* that paths of items are borrowed from; the others are the call's */
 };
 

@@ -2,10 +2,12 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/log.h"
 #include "base/memory.h"
+#include "base/path.h"
 #include "base/text.h"
 #include "mounts/arrivals.h"
 #include "mounts/masks.h"
@@ -57,12 +59,34 @@ static void on_stale(void *context) {
 	live_hide(changes->options.live);
 }
 
+/* What had another name before may have one still (link(2)): a plan with fresh facts masks that, too, in the project.
+ */
+static void look_for_names(struct host_changes *changes, const char *path) {
+	struct stat status;
+	if (lstat(path, &status) < 0 || !S_ISREG(status.st_mode) || status.st_nlink < 2) return;
+	live_hide(changes->options.live); /* again, as there may be more since the last one */
+	if (!finds_shared(&changes->options.scene->finds, path)) return;
+	CLEANUP_FREE char *shown = text_visible(path);
+	log_warning(
+		"%s has other names (hard links), by which it may have been written: look at it before a program on "
+		"the host uses it",
+		shown);
+	session_event(changes->options.session, "finding", NULL, path, 0, NULL,
+		      json_pack("{s:s}", "what", "protected"));
+}
+
+static void look_at_masked(struct host_changes *changes, const char *path) {
+	withdrawn_replaced(changes->options.withdrawn, path);
+	look_for_names(changes, path);
+}
+
 static void on_repaired(void *context, const char *path, int code) {
 	struct host_changes *changes = context;
 	CLEANUP_FREE char *shown = text_visible(path);
 	if (code == 0) {
 		log_debug("put back: %s", shown);
 		session_repair(changes->options.session, "fs:write", path, "mount put back", NULL);
+		look_at_masked(changes, path);
 		return;
 	}
 	session_repair(changes->options.session, "fs:write", path, "mount can't be put back, so the sandbox was ended",
@@ -116,6 +140,29 @@ void host_changes_follow(struct host_changes *changes, const struct plan *plan) 
 	if (!plan) return;
 	watched_follow(changes->watched, plan);
 	follow_arrivals(changes, plan);
+}
+
+static bool is_mask(const struct plan *plan, const struct step *step) {
+	const struct mount *on = plan_find(plan, step->mount.on);
+	return step->kind == STEP_PUT && step->mount.kind == MOUNT_READ && on &&
+	       (on->kind == MOUNT_WRITE || on->kind == MOUNT_PIN);
+}
+
+/* What the tool was allowed to make it may go on to write. */
+static bool is_allowed(const struct host_changes *changes, const char *path) {
+	const struct strings *allowed = changes->options.allowed;
+	return path_is_below_any(path, (const char *const *)allowed->items, allowed->count);
+}
+
+void host_changes_put(struct host_changes *changes, const struct plan *plan, const struct steps *steps) {
+	for (size_t i = 0; i < steps->count; i++) {
+		const char *path = steps->items[i].mount.path;
+		if (!is_mask(plan, &steps->items[i])) continue;
+		if (changes->options.holds && live_hid(changes->options.live) && !is_allowed(changes, path))
+			look_at_masked(changes, path);
+		else
+			look_for_names(changes, path);
+	}
 }
 
 void host_changes_stop(struct host_changes *changes) {

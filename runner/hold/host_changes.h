@@ -13,6 +13,7 @@
 #include "live.h"
 #include "sandbox/scene.h"
 #include "session/session.h"
+#include "withdrawn.h"
 
 struct host_changes;
 
@@ -20,8 +21,11 @@ struct host_changes_options { /* all borrowed */
 	struct event_base *base;
 	struct scene *scene;
 	struct live *live;
+	struct withdrawn *withdrawn;
 	struct session *session;
-	struct portal *const *portal; /* the living one, or NULL, is there */
+	const struct strings *allowed; /* what the tool was allowed to make */
+	bool holds;                    /* calls that make names are held */
+	struct portal *const *portal;  /* the living one, or NULL, is there */
 	pid_t init;
 	void (*failed)(void *context); /* as of struct keeper_options */
 	void *context;
@@ -35,6 +39,9 @@ bool host_changes_is_guarding(const struct host_changes *changes);
 
 /* As the option `changed` of struct live_options: NULL while what is mounted changes. */
 void host_changes_follow(struct host_changes *changes, const struct plan *plan);
+
+/* Such steps were carried out: what is masked by them may be open to write from before, or have other names. */
+void host_changes_put(struct host_changes *changes, const struct plan *plan, const struct steps *steps);
 
 void host_changes_stop(struct host_changes *changes); /* as masks_stop */
 void host_changes_free(struct host_changes *changes); /* after the portal, before live */

@@ -86,6 +86,7 @@ static void on_changed(void *context, const struct plan *plan, const struct step
 	else if (keeper->withdrawn)
 		withdrawn_foresee(keeper->withdrawn, steps);
 	host_changes_follow(keeper->changes, plan);
+	if (plan) host_changes_put(keeper->changes, plan, steps);
 	if (plan && keeper->made) made_follow(keeper->made, plan);
 }
 
@@ -264,6 +265,9 @@ static void make_live(struct keeper *keeper) {
 	const struct host_changes_options changes = {.base = keeper->options.base,
 						     .scene = scene,
 						     .live = keeper->live,
+						     .withdrawn = keeper->withdrawn,
+						     .allowed = &keeper->allowed,
+						     .holds = keeper->wanted & TRAPS_WRITES,
 						     .session = keeper->session,
 						     .portal = &keeper->portal,
 						     .init = keeper->init,

@@ -53,13 +53,14 @@ static int refusal(int error) {
 }
 
 /* A link at the end of its path? */
-static bool follows_last(const struct call *call) {
-	return call->class != CALL_NAMES && !call->exclusive && !call->straight;
+static bool follows_last(const struct call *call, size_t which) {
+	if (call->class == CALL_NAMES) return which == 0 && call->follows;
+	return !call->exclusive && !call->straight;
 }
 
-/* What is there is changed by that path. */
+/* What is there is changed by that path, or gets another name. */
 static bool changes(const struct call *call, size_t which) {
-	if (call->class == CALL_NAMES) return call->removes[which];
+	if (call->class == CALL_NAMES) return call->removes[which] || (which == 0 && call_links(call));
 	return which == 0 && (call->class == CALL_CHANGE || (call->class == CALL_OPEN && call->write));
 }
 
@@ -67,11 +68,12 @@ enum { PLACE_TRIES = 8, PLACE_SAME = 1, NOWHERE_SAME = 2 };
 
 /* A file that is replaced while it is looked at, or whose mount goes then (the host replaces a masked file), has
  * another name, or none. So a place other than the one that the path names has to be found again. */
-static int find_surely(const struct lead *lead, const char *way, const char *named, char **ret_place) {
+static int find_surely(const struct lead *lead, const char *way, const char *named, char **ret_place,
+		       bool *ret_by_object) {
 	CLEANUP_FREE char *before = NULL;
 	for (int tries = 0, same = 0; tries < PLACE_TRIES; tries++) {
 		CLEANUP_FREE char *place = NULL;
-		const int r = lead_find(lead, way, &place);
+		const int r = lead_find_how(lead, way, &place, ret_by_object);
 		if (r < 0) return r;
 		same = tries > 0 && string_equal(place, before) ? same + 1 : 0;
 		if ((place && string_equal(place, named)) || same == (place ? PLACE_SAME : NOWHERE_SAME)) {
@@ -84,20 +86,33 @@ static int find_surely(const struct lead *lead, const char *way, const char *nam
 	return -EXDEV;
 }
 
+/* What a newer mount covers is changed by a descriptor of it (/proc/self/fd/5) all the same. */
+static int find_covered(const struct lead *lead, struct call *call, size_t which, char **ret_place) {
+	struct lead whole = *lead;
+	bool by_object;
+	whole.covered = true;
+	const int r = lead_find_how(&whole, call->ways[which], ret_place, &by_object);
+	call->covered[which] = *ret_place;
+	return r;
+}
+
 static int find_place(const struct trap_rules *rules, pid_t thread, struct call *call, size_t which) {
-	char *place;
-	const bool made = makes(call, which);
-	if (!made && !starts(rules, call, which) && !changes(call, which)) return 0;
+	char *place = NULL;
+	bool by_object = false;
+	const bool made = makes(call, which), changed = !made && changes(call, which);
+	if (!made && !starts(rules, call, which) && !changed) return 0;
 	if (call->codes[which] != 0) return call->codes[which];
 	if (!call->ways[which]) return 0; /* an address that is no path */
 	const struct lead lead = {.thread = thread,
 				  .folder = call->folders[which],
 				  .curtain = rules->curtain,
-				  .last = follows_last(call),
+				  .last = follows_last(call, which),
 				  .there = !made};
-	const int r = find_surely(&lead, call->ways[which], call->paths[which], &place);
+	int r = find_surely(&lead, call->ways[which], call->paths[which], &place, &by_object);
+	if (r == 0 && !place && by_object && changed) r = find_covered(&lead, call, which, &place);
 	if (r < 0) return refusal(r);
-	if (!place && changes(call, which) && !made) return 0; /* by its name, then */
+	if (!place && changed) return 0; /* by its name, then */
+	call->by_object[which] = by_object;
 	free(call->paths[which]);
 	call->paths[which] = place;
 	return 0;
@@ -175,7 +190,7 @@ bool trap_glance(const struct trap_rules *rules, struct trap *trap) {
 				  .folder = call->folders[0],
 				  .curtain = rules->curtain,
 				  .still = rules->still,
-				  .last = follows_last(call)};
+				  .last = follows_last(call, 0)};
 	return is_simple(rules, trap) && lead_straight(&lead, rules->root, call->ways[0], &call->paths[0]) == 0;
 }
 
@@ -304,6 +319,7 @@ enum trap_end trap_judge(const struct trap_rules *rules, const struct trap *trap
 	*ret_needs = (struct call_needs){.count = 0};
 	if (may_be_written(&judge)) return TRAP_SAYS_YES;
 	call_needs_find(&trap->call, rules->wanted, &world, ret_needs);
+	if (ret_needs->crosses) return TRAP_CROSSES;
 	judge_link(&judge, ret_needs);
 	if (ret_needs->count > 0) return TRAP_NEEDS;
 	return trap->lacking != 0 ? TRAP_LACKS : TRAP_GOES_ON;

@@ -57,6 +57,7 @@ enum trap_end {
 	TRAP_GOES_ON,  /* nothing is to be asked: the mount table decides */
 	TRAP_SAYS_YES, /* an access(2) of what may be asked for: it returns 0 */
 	TRAP_LACKS,    /* it fails with `lacking`: what comes to be there by now was not judged */
+	TRAP_CROSSES,  /* it fails with EXDEV (call_needs.h) */
 	TRAP_NEEDS,    /* what is in *ret_needs is asked for first */
 };
 

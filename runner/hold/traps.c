@@ -241,7 +241,7 @@ static bool settle(struct desk *desk, const struct trap_rules *rules, const stru
 	if (end == TRAP_NEEDS || glance.blind || trap->call.set_id || trap->links) return false;
 	if (end == TRAP_GOES_ON) return let_go_on(desk, trap->id);
 	if (is_behind(desk)) return false;
-	answer(desk, trap->id, end == TRAP_LACKS ? trap->lacking : 0);
+	answer(desk, trap->id, end == TRAP_LACKS ? trap->lacking : end == TRAP_CROSSES ? EXDEV : 0);
 	return true;
 }
 
@@ -506,6 +506,9 @@ static enum judged judge(struct traps *traps, struct trapped *trapped) {
 		break;
 	case TRAP_LACKS:
 		answer(traps->desk, trap->id, trap->lacking);
+		break;
+	case TRAP_CROSSES:
+		answer(traps->desk, trap->id, EXDEV);
 		break;
 	case TRAP_NEEDS:
 		hold(traps, trapped);

@@ -11,7 +11,9 @@
  */
 #include "withdrawn.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -79,6 +81,7 @@ struct withdrawn {
 	size_t count;
 	struct cover *covers;
 	size_t cover_count;
+	struct strings replaced, replaced_swept; /* paths; what the sweep under way looks for */
 	struct leaving *leaving;
 	size_t leaving_count;
 	struct strings awaited; /* of the plan in force */
@@ -369,6 +372,15 @@ static struct taken collect(struct withdrawn *withdrawn) {
 	return taken;
 }
 
+static void take_replaced(struct withdrawn *withdrawn, struct taken *taken) {
+	for (size_t i = 0; i < withdrawn->replaced.count; i++)
+		if (!is_shown(withdrawn, withdrawn->replaced.items[i], true))
+			strings_add(&taken->replaced, withdrawn->replaced.items[i]);
+	strings_finish(&withdrawn->replaced_swept);
+	withdrawn->replaced_swept = withdrawn->replaced;
+	withdrawn->replaced = (struct strings){0};
+}
+
 static char *holders_text(const struct holders *holders) {
 	struct string line = {0};
 	for (size_t i = 0; i < holders->count && i < HOLDERS_SHOWN; i++) {
@@ -404,6 +416,7 @@ static bool begin(struct withdrawn *withdrawn) {
 	}
 	if (!any) return false;
 	struct taken taken = collect(withdrawn);
+	take_replaced(withdrawn, &taken);
 	withdrawn->sweep = sweep_new(withdrawn->options.init, &taken, kill);
 	return true;
 }
@@ -423,9 +436,17 @@ static void answer(struct withdrawn *withdrawn, const struct holders *left, cons
 	}
 }
 
+/* What was ended may have written there before. */
+static void record_replaced(const struct withdrawn *withdrawn) {
+	for (size_t i = 0; i < withdrawn->replaced_swept.count; i++)
+		session_event(withdrawn->options.session, "finding", NULL, withdrawn->replaced_swept.items[i], 0, NULL,
+			      json_pack("{s:s}", "what", "protected"));
+}
+
 static void finish(struct withdrawn *withdrawn) {
 	const struct holders *left = sweep_left(withdrawn->sweep), *ended = sweep_ended(withdrawn->sweep);
 	say(ended, left);
+	if (ended->all > 0) record_replaced(withdrawn);
 	answer(withdrawn, left, ended);
 	if (left->all == 0) forget(withdrawn, false);
 	sweep_free(withdrawn->sweep);
@@ -454,6 +475,23 @@ static struct ending *add_ending(struct withdrawn *withdrawn, bool kill, int64_t
 	withdrawn->endings = ending;
 	live_when(withdrawn->options.live, settle_soon, ending);
 	return ending;
+}
+
+/* The kernel gives a lease (fcntl(2)) on what nobody has open to write, in a message or by a map either. Who opens it
+ * to write at this moment waits until the lease is closed, and the signal of that is one that does nothing. */
+static bool is_written(const char *path) {
+	CLEANUP_FD int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	struct stat status;
+	if (fd < 0 || fstat(fd, &status) < 0) return errno != ENOENT;
+	if (!S_ISREG(status.st_mode)) return S_ISDIR(status.st_mode);
+	return fcntl(fd, F_SETSIG, SIGURG) < 0 || fcntl(fd, F_SETLEASE, F_RDLCK) < 0;
+}
+
+void withdrawn_replaced(struct withdrawn *withdrawn, const char *path) {
+	const bool waits = withdrawn->replaced.count > 0;
+	if (strings_contain(&withdrawn->replaced, path) || !is_written(path)) return;
+	strings_add(&withdrawn->replaced, path);
+	if (!waits) add_ending(withdrawn, false, 0);
 }
 
 /* Likewise what is read-only from now on; not what was awaited: the tool may have made that by right, until now. */
@@ -520,5 +558,7 @@ void withdrawn_free(struct withdrawn *withdrawn) {
 	free(withdrawn->items);
 	free(withdrawn->covers);
 	strings_finish(&withdrawn->awaited);
+	strings_finish(&withdrawn->replaced);
+	strings_finish(&withdrawn->replaced_swept);
 	free(withdrawn);
 }

@@ -36,6 +36,10 @@ void withdrawn_follow(struct withdrawn *withdrawn, const struct plan *plan, cons
 /* `calls`: what was there for so many calls alone is looked for at once, without any word of the broker's. */
 void withdrawn_add(struct withdrawn *withdrawn, const char *path, const struct portal_taken *taken, size_t calls);
 
+/* What is masked at the path is another file or folder of the host's now, and the mask lies on it: who has it open to
+ * write, by the name that it had before or in the moment before the mask, is ended. */
+void withdrawn_replaced(struct withdrawn *withdrawn, const char *path);
+
 /* The broker's push: grants ended, and what was told of the view before it says what goes. */
 void withdrawn_end(struct withdrawn *withdrawn, const struct session_ended *ended);
 

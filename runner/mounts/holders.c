@@ -37,7 +37,7 @@ void taken_add(struct taken_mounts *mounts, const struct taken_mount *mount, con
 
 bool taken_is_empty(const struct taken *taken) {
 	return taken->whole.count + taken->parts.count + taken->once.count + taken->covered.count +
-		       taken->read_only.count ==
+		       taken->read_only.count + taken->replaced.count ==
 	       0;
 }
 
@@ -60,6 +60,7 @@ void taken_finish(struct taken *taken) {
 	strings_finish(&taken->once.paths);
 	strings_finish(&taken->covered);
 	strings_finish(&taken->read_only);
+	strings_finish(&taken->replaced);
 	mountinfo_finish(&taken->host);
 	free(taken->whole.items);
 	free(taken->parts.items);
@@ -226,11 +227,20 @@ static enum holds written_by(struct look *look, pid_t task, int fd, const struct
 	return file ? HOLDS_FILE : HOLDS_FOLDER;
 }
 
+/* A file that had another name before the host put it there may be open to be written, and a folder's files may be
+ * made, by the mount around. */
+static bool holds_replaced(struct look *look, pid_t task, const struct place *place, const char *path,
+			   const char *info) {
+	const bool folder = S_ISDIR(place->mode), file = S_ISREG(place->mode) && is_open_to_write(info);
+	if ((!folder && !file) || path[0] != '/' || !is_in(&look->taken->replaced, path)) return false;
+	return !is_read_only(look, task, place->mount);
+}
+
 /* A name of /proc/TASK that leads to a file or folder, opened as a name alone: nothing is asked of the file system that
  * it lies on. `info`: its fdinfo, or NULL for one that has none. */
 static void look_at_name(struct look *look, pid_t task, const char *name, const char *info) {
 	struct taken *taken = look->taken;
-	const bool by_path = taken->covered.count + taken->read_only.count > 0;
+	const bool by_path = taken->covered.count + taken->read_only.count + taken->replaced.count > 0;
 	if (info && !by_path && !is_taken(taken, number(info, "mnt_id:"))) return;
 	CLEANUP_FREE char *link = string_format("/proc/%d/%s", task, name);
 	CLEANUP_FD int fd = open(link, O_PATH | O_CLOEXEC);
@@ -251,7 +261,9 @@ static void look_at_name(struct look *look, pid_t task, const char *name, const 
 		look_found(look, holds, STEAL(path));
 		return;
 	}
-	const enum holds writes = written_by(look, task, fd, &place, path, info);
+	const enum holds writes = holds_replaced(look, task, &place, path, info)
+					  ? HOLDS_FOLDER
+					  : written_by(look, task, fd, &place, path, info);
 	look_found(look, writes, STEAL(path));
 }
 
@@ -385,6 +397,8 @@ static void look_at_maps(struct look *look, pid_t task) {
 		char *whole = held_by(look->taken, &mapping),
 		     *once = whole_path(&look->taken->once, mapping.name, mapping.inode);
 		if (whole) look_found(look, HOLDS_FILE, whole);
+		if (mapping.shared && is_in(&look->taken->replaced, mapping.name))
+			look_found(look, HOLDS_FOLDER, string_copy(mapping.name));
 		if (once && !map_is_kept(look->taken, mapping.device, mapping.inode))
 			look_found(look, HOLDS_FOLDER, STEAL(once));
 		free(once);

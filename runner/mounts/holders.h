@@ -42,6 +42,8 @@ struct taken {
 	struct strings covered;   /* what is hidden within a mount, told by path: of those of `parts`, too */
 	struct strings read_only; /* what may be read alone within a mount that may be written, told by path, too: who
 				   * has come upon it by that mount writes it still */
+	struct strings replaced;  /* masked, and the host has put another file or folder there: of a file, who may read
+				   * it alone holds nothing */
 	bool written;             /* some of it could not be made read-only */
 	struct mountinfo host;    /* the runner's own */
 	/* Does the plan in force show it, to be written where that is asked? NULL: it shows nothing. */

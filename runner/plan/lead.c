@@ -138,7 +138,8 @@ static int end_here(struct walk *walk, char **ret_path) {
 	CLEANUP_FREE char *path = NULL;
 	int r = place_of(walk, ".", &path);
 	if (r < 0 && r != -ENOENT && r != -ENAMETOOLONG) return r;
-	if (path && (!walk->jumped || is_there(walk->lead, walk->at, path))) *ret_path = STEAL(path);
+	if (path && (!walk->jumped || walk->lead->covered || is_there(walk->lead, walk->at, path)))
+		*ret_path = STEAL(path);
 	walk->ended = true;
 	return 1;
 }
@@ -286,12 +287,13 @@ static int begin(struct walk *walk, const char *path) {
 }
 
 /* *ret_fd, unless NULL: what is there, or a negative errno. */
-static int walk_all(const struct lead *lead, const char *path, int *ret_fd, char **ret_path) {
+static int walk_all(const struct lead *lead, const char *path, int *ret_fd, char **ret_path, bool *ret_by_object) {
 	struct walk walk = {.lead = lead, .root = -1, .at = -1, .missing = -ENOENT, .rest = string_copy(path)};
 	*ret_path = NULL;
 	int r = begin(&walk, path);
 	if (r == 0) go_straight(&walk);
 	while (r == 0) r = step(&walk, ret_path);
+	*ret_by_object = walk.ended && walk.jumped;
 	if (ret_fd) *ret_fd = walk.ended ? walk.at : walk.missing;
 	if (ret_fd && walk.ended && walk.at == walk.root) walk.root = -1;
 	if (ret_fd && walk.ended) walk.at = walk.root;
@@ -302,14 +304,20 @@ static int walk_all(const struct lead *lead, const char *path, int *ret_fd, char
 }
 
 int lead_find(const struct lead *lead, const char *path, char **ret_path) {
-	return walk_all(lead, path, NULL, ret_path);
+	bool by_object;
+	return walk_all(lead, path, NULL, ret_path, &by_object);
+}
+
+int lead_find_how(const struct lead *lead, const char *path, char **ret_path, bool *ret_by_object) {
+	return walk_all(lead, path, NULL, ret_path, ret_by_object);
 }
 
 int lead_open(const struct lead *lead, const char *path, int *ret_fd, char **ret_path) {
 	struct lead whole = *lead;
 	CLEANUP_FREE char *place = NULL;
+	bool by_object;
 	whole.there = true;
-	int r = walk_all(&whole, path, ret_fd, &place);
+	int r = walk_all(&whole, path, ret_fd, &place, &by_object);
 	if (r == 0 && *ret_fd < 0) r = *ret_fd;
 	if (r < 0) {
 		*ret_fd = -1;

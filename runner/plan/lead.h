@@ -16,6 +16,8 @@ struct lead {
 	dev_t curtain; /* of its nodes; 0: there are none */
 	bool last;     /* a link at the end is followed, too */
 	bool still;    /* nothing was mounted since the sandbox began: a working folder is where its name says */
+	bool covered;  /* what the sandbox has something else by the name of has that name, too: a newer mount is there
+			*/
 	bool there;    /* what is named is there, not made: also behind a link of /proc at the end (/proc/self/fd/5) */
 };
 
@@ -27,6 +29,8 @@ dev_t lead_device(int fd); /* of what is open, asked of nobody; 0: it can't be t
  * can be entered, names are taken as they stand. -ENOENT, -ENOTDIR, -ELOOP …: as the thread's own walk would fail.
  * -EACCES, -EXDEV …: it can't be told. */
 int lead_find(const struct lead *lead, const char *path, char **ret_path);
+/* Likewise. *ret_by_object: it was come to by a descriptor or working folder, also one of /proc, and by no name. */
+int lead_find_how(const struct lead *lead, const char *path, char **ret_path, bool *ret_by_object);
 
 /* What `path` leads to, as a name alone (O_PATH), whatever `there` says; *ret_path as above. Errors as above;
  * -ENOENT also for what would be made; -ESTALE behind a node of the curtain, where that can't be told. */

@@ -169,6 +169,15 @@ static enum view_mode mode_of_mount(const struct mount *mount, enum view_mode ru
 	return rule == VIEW_ABSENT ? VIEW_ABSENT : VIEW_ASK;
 }
 
+size_t sights_locked(const char *path) {
+	static const char *const locks[] = {"config.lock", "config.worktree.lock", ".gitmodules.lock",
+					    ".gitconfig.lock"};
+	const char *name = path_name(path);
+	for (size_t i = 0; i < ARRAY_LENGTH(locks); i++)
+		if (string_equal(name, locks[i])) return strlen(path) - strlen(".lock");
+	return 0;
+}
+
 /* Is it in a writable tree of the host's, and does a pattern mask it? An entry of the view at least as close as the
  * pattern's match counts: the broker has judged its path by all rules and grants. */
 static bool is_masked_name(const struct sights *sights, const struct mount *mount, const char *path) {
@@ -263,6 +272,7 @@ static void add_name(struct sights *sights, const char *path) {
 	CLEANUP_FREE char *name = string_copy(path_name(path));
 	for (char *c = name; *c; c++) *c = (char)tolower((unsigned char)*c);
 	strings_add(&sights->names, name);
+	strings_addf(&sights->names, "%s.lock", name);
 }
 
 /* The name that a pattern ends in. */
@@ -336,19 +346,23 @@ void sights_free(struct sights *sights) {
 	free(sights);
 }
 
+/* Does a pattern's last name match, one with wildcards? */
+static bool has_masks_shape(const struct sights *sights, const char *name, size_t size) {
+	char path[NAME_MAX + 2] = "/";
+	if (sights->shapes.count == 0 || size > NAME_MAX) return false;
+	memcpy(path + 1, name, size);
+	path[size + 1] = '\0';
+	return patterns_match(&sights->shapes, path);
+}
+
 /* May a mask be called so? */
 static bool is_masks_name(const struct sights *sights, const char *name, size_t size) {
-	char small[NAME_MAX + 1], path[NAME_MAX + 2];
+	char small[NAME_MAX + 1];
 	const struct list names = {sights->names.items, sights->names.count, path_of_text};
 	if (size > NAME_MAX) return true;
 	for (size_t i = 0; i < size; i++) small[i] = (char)tolower((unsigned char)name[i]);
 	small[size] = '\0';
-	if (has(&names, lower_bound(&names, small, size + 1), small, size)) return true;
-	if (sights->shapes.count == 0) return false;
-	path[0] = '/';
-	memcpy(path + 1, name, size);
-	path[size + 1] = '\0';
-	return patterns_match(&sights->shapes, path);
+	return has(&names, lower_bound(&names, small, size + 1), small, size) || has_masks_shape(sights, name, size);
 }
 
 static bool has_masks_name(const struct sights *sights, const char *names) {
@@ -378,6 +392,23 @@ bool sights_plain(const struct sights *sights, const char *path) {
 	return !has_masks_name(sights, path + begin_of_names(sights, mount, path));
 }
 
+/* Is it the lock of a file that is masked, or would be if it were there? */
+static bool is_masked_lock(const struct sights *sights, const char *path) {
+	char file[PATH_MAX];
+	const size_t size = sights_locked(path);
+	if (size == 0 || size >= sizeof file) return false;
+	memcpy(file, path, size);
+	file[size] = '\0';
+	const struct sight sight = sights_at(sights, file);
+	return sight.masked_missing || sight.masked_name || sight.mask == size;
+}
+
+/* Does the view speak of that very path, or a pattern that masks? */
+static bool has_own_word(const struct sights *sights, const char *path) {
+	const struct view_path *entry = view_at(sights->view, path);
+	return (entry && string_equal(entry->path, path)) || patterns_match(&sights->masks, path);
+}
+
 struct sight sights_at(const struct sights *sights, const char *path) {
 	const struct list mounts = {sights->mounts, sights->mount_count, path_of_mount};
 	const struct list coming = {sights->coming, sights->coming_count, path_of_mount};
@@ -394,8 +425,11 @@ struct sight sights_at(const struct sights *sights, const char *path) {
 			      .denied = patterns_match(&sights->denied, path),
 			      .masked_missing = nearest(&missing, path) >= 0,
 			      .hosts = is_hosts_tree(mount),
-			      .mask_name = has(&names, lower_bound(&names, name, strlen(name)), name, strlen(name))};
+			      .mask_name = has(&names, lower_bound(&names, name, strlen(name)), name, strlen(name)) ||
+					   has_masks_shape(sights, name, strlen(name))};
 	sight.masked_name = !sight.masked_missing && is_masked_name(sights, mount, path);
+	sight.masked_lock = sight.hosts && is_masked_lock(sights, path);
+	sight.own_name = sight.hosts && has_own_word(sights, path);
 	sight.like_mask = sight.mode == VIEW_ASK && has_masks_name(sights, path);
 	/* with a curtain, what the host has would be a node */
 	sight.own_or_asked = rule == VIEW_ASK && mount && (mount->kind == MOUNT_FRESH || mount->kind == MOUNT_OWN) &&

@@ -49,5 +49,9 @@ enum view_mode sights_rule(const struct sights *sights, const struct view *view,
  * only that can tell. */
 bool sights_plain(const struct sights *sights, const char *path);
 
+/* The length of the path of the file that git would write by a lock of that path (`config.lock`): it writes there what
+ * is to be in the file, and renames it. 0: it is no such lock. */
+size_t sights_locked(const char *path);
+
 /* Does the sandbox have what is needed? */
 bool sights_give(const struct sights *sights, const struct need *need);

@@ -167,6 +167,88 @@ none_made() {
 	denied "$PWD/x.den"
 }
 
+@test "attack_f_17: what the host's git is about to rename to a masked file isn't written by the name of its lock" {
+	tool_in_background locks_of_git .git/config.lock .gitmodules.lock
+	for lock in .git/config.lock .gitmodules.lock; do echo mine >"$lock"; done
+	finished tool
+	echo "$output"
+	lacks "$output" "worked"
+	denied "$PWD/.git/config"
+	denied "$PWD/.gitmodules"
+	[ ! -e link ]
+	for lock in .git/config.lock .gitmodules.lock; do [ "$(<"$lock")" = mine ]; done
+}
+
+# found NAME: the history says that it is to be looked at.
+found() {
+	sbx history --json | jq -se --arg target "$PWD/$1" 'any(.kind == "finding" and .target == $target)' >/dev/null
+}
+
+# renamed_by_the_host NAME WAY…: the tool has what the host then gives a masked name.
+renamed_by_the_host() {
+	tool_in_background before_the_host_renames "$@"
+	echo mine >temporary.new
+	mv temporary.new temporary
+	wait_for 60 test -e held
+	mv temporary "$1"
+	finished tool || true
+	echo "$output"
+	[ "$(<"$1")" = mine ]
+}
+
+@test "attack_f_17: who holds what the host renames to a masked name is ended where he could write it" {
+	for name in .envrc .npmrc; do # one that is there, and one that isn't
+		for way in descriptor map message; do
+			echo before >.envrc
+			renamed_by_the_host "$name" "$way"
+			contains "$output" "that held what is not allowed any more: "
+			[ "$way" = message ] || contains "$output" "($PWD/$name)"
+			found "$name"
+			rm -f .npmrc held up
+		done
+	done
+}
+
+@test "attack_f_17: another name of what the host renames to a masked one is masked, too" {
+	echo before >.envrc
+	renamed_by_the_host .envrc link
+	lacks "$output" worked
+	contains "$output" "$PWD/.envrc has other names (hard links)"
+	rm -f link held up
+}
+
+@test "attack_f_20: what is denied while a tool has it open to read is written by no way through /proc" {
+	for what in fs:write fs:read; do
+		echo mine >file
+		tool_in_background denied_while_it_is_open file
+		sbx grant --deny "$what" "$PWD/file" --profile python
+		touch go
+		finished tool
+		echo "$output"
+		lacks "$output" worked
+		contains "$output" "still b'mine"
+		[ "$(<file)" = mine ] && [ "$(stat -c %a file)" = 644 ] && [ ! -e link ]
+		denied "$PWD/file"
+		sbx revoke --all
+		rm -f way up go file
+	done
+}
+
+@test "attack_f_08: what was granted by its own name gets no other one" {
+	for allow in "" "fs:write=$PWD/.envrc"; do
+		echo mine >.envrc
+		[ "$allow" ] || sbx grant --once fs:write "$PWD/.envrc"
+		run timeout 120 sbx run --profile default ${allow:+--allow "$allow"} -- python3 - links_of_what_is_granted <"$TESTS/plain.py"
+		echo "$output"
+		[ "$(<.envrc)" = evil ]
+		contains "$output" "link EXDEV"
+		contains "$output" "link by /proc EXDEV"
+		[ ! -e link ]
+		[ -e second ]
+		rm second plain
+	done
+}
+
 @test "attack_n_16: a pipe in a folder that may be read is opened to write no way unasked" {
 	mkfifo "$HOME/shown/pipe"
 	timeout 60 cat "$HOME/shown/pipe" >"$HOME/run/read" 3>&- &

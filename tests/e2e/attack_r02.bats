@@ -117,9 +117,9 @@ write_lock_file() {
 }
 
 @test "attack_r_02: a link to what is masked, or through what may become another folder, is asked about" {
-	run sbx run -- sh -c 'ln -s .git/hooks/pre-commit a; ln -s .envrc b; ln -s .git c; mkdir d; ln -s d/../../x e; ln -s d/.envrc f; ln -s /home g; ln -s /proc/self/cwd/x h; true'
+	run sbx run -- sh -c 'ln -s .git/hooks/pre-commit a; ln -s .envrc b; ln -s .git c; mkdir d; ln -s d/../../x e; ln -s d/.envrc f; ln -s /home g; ln -s /proc/self/cwd/x h; ln -s d/x.code-workspace i; true'
 	echo "$output"
-	no_link a b c e f g h
+	no_link a b c e f g h i
 }
 
 @test "attack_r_02: a second thread that rewrites the text makes no link that was not judged" {

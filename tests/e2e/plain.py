@@ -1,7 +1,9 @@
 """plain.py WAY [ARG]: ways to a name that is asked about which look like ways to one that isn't (attack_plain.bats). Says what
 became of each try, "WHAT worked" or "WHAT EROFS"."""
 import errno
+import mmap
 import os
+import socket
 import sys
 import time
 
@@ -21,6 +23,12 @@ def fill(path, flags=os.O_CREAT | os.O_TRUNC, **at):
     descriptor = os.open(path, os.O_WRONLY | flags, 0o644, **at)
     os.write(descriptor, b"evil\n")
     os.close(descriptor)
+
+
+def link_what_it_leads_to(way, name):
+    """linkat(2) with AT_SYMLINK_FOLLOW, which Python uses only with a folder."""
+    here = os.open(".", os.O_PATH)
+    os.link(way, name, src_dir_fd=here, follow_symlinks=True)
 
 
 def wait_for(path):
@@ -222,6 +230,70 @@ def made_by_the_host_and_open(*paths):
             tried(f"{path} later", lambda fd=fd: os.write(os.open(f"/proc/self/fd/{fd}", os.O_WRONLY | os.O_APPEND), b"evil"))
 
 
+def denied_while_it_is_open(path):
+    """A descriptor of before is of the tree that may be written."""
+    descriptors = [os.open(path, flags) for flags in (os.O_RDONLY, os.O_PATH)]
+    os.symlink(f"/proc/self/fd/{descriptors[0]}", "way")
+    open("up", "w").close()
+    wait_for("go")
+    for way in [f"/proc/self/fd/{fd}" for fd in descriptors] + [f"/dev/fd/{descriptors[0]}", "way"]:
+        tried(f"{way} open", lambda way=way: os.write(os.open(way, os.O_WRONLY | os.O_APPEND), b"evil"))
+        tried(f"{way} truncate", lambda way=way: os.truncate(way, 0))
+        tried(f"{way} chmod", lambda way=way: os.chmod(way, 0o777))
+        tried(f"{way} link", lambda way=way: link_what_it_leads_to(way, "link"))
+    print("still", os.read(descriptors[0], 9))
+    os.close(os.open("/dev/stdout", os.O_WRONLY | os.O_APPEND))
+    unnamed = os.memfd_create("m")
+    fill(f"/proc/self/fd/{unnamed}", 0)
+
+
+def locks_of_git(*locks):
+    """What git writes there comes to be the file that is masked."""
+    for lock in locks:
+        tried("makes " + lock, lambda lock=lock: fill(lock, os.O_CREAT | os.O_EXCL))
+    open("up", "w").close()
+    for lock in locks:
+        wait_for(lock)
+        tried("opens " + lock, lambda lock=lock: os.close(os.open(lock, os.O_WRONLY | os.O_APPEND)))
+        tried("links " + lock, lambda lock=lock: os.link(lock, "link"))
+        way = f"/proc/self/fd/{os.open(lock, os.O_RDONLY)}"
+        tried("links by /proc " + lock, lambda way=way: link_what_it_leads_to(way, "link"))
+        tried("truncates " + lock, lambda lock=lock: os.truncate(lock, 0))
+
+
+def before_the_host_renames(_, *ways):
+    """As `sed -i` and editors save: by another name, which no mask has."""
+    open("up", "w").close()
+    wait_for("temporary")
+    descriptor = os.open("temporary", os.O_RDWR | os.O_APPEND)
+    if "link" in ways:
+        os.link("temporary", "link")
+    if "map" in ways:
+        memory = mmap.mmap(descriptor, 4)
+    if "message" in ways:
+        one, other = socket.socketpair()
+        socket.send_fds(one, [b"x"], [descriptor])
+    if "descriptor" not in ways:
+        os.close(descriptor)
+    open("held", "w").close()
+    while True:
+        time.sleep(1)
+        if "link" in ways:
+            tried("link", lambda: fill("link", 0))
+            return
+        print("goes on", flush=True)
+
+
+def links_of_what_is_granted():
+    """A name of it that outlives the grant."""
+    fill(".envrc")
+    tried("link", lambda: os.link(".envrc", "link"))
+    way = f"/proc/self/fd/{os.open('.envrc', os.O_RDONLY)}"
+    tried("link by /proc", lambda: link_what_it_leads_to(way, "link"))
+    fill("plain")
+    os.link("plain", "second")
+
+
 def a_pipe(path):
     """Data goes into one whatever mount it lies in."""
     name = os.open(path, os.O_PATH)
@@ -231,4 +303,5 @@ def a_pipe(path):
 
 {function.__name__: function for function in (
     up, up_elsewhere, last, proc, place_of_a_folder, shut, made_by_the_host, below_a_newer_mount, in_a_pattern, in_a_pin,
-    by_a_descriptor, a_folder_of_masks_as_a_file, made_by_the_host_and_open, a_pipe)}[sys.argv[1]](*sys.argv[2:])
+    by_a_descriptor, a_folder_of_masks_as_a_file, made_by_the_host_and_open, a_pipe, locks_of_git,
+    denied_while_it_is_open, links_of_what_is_granted, before_the_host_renames)}[sys.argv[1]](*sys.argv[2:])

@@ -27,6 +27,8 @@ static struct sight sight(void *context, const char *path) {
 	sight.hosts = sight.mode == VIEW_WRITE && path_is_below(path, "/w");
 	sight.masked_missing = path_is_below(path, "/w/missing") || strcmp(path, "/w/new-missing") == 0;
 	sight.masked_name = path_is_below(path, "/w/pattern") || path_is_below(path, "/w/new-pattern");
+	sight.masked_lock = strstr(path, "/config.lock") != NULL;
+	sight.own_name = strcmp(path, "/w/granted") == 0;
 	sight.above_missing = strcmp(path, "/w/above") == 0 || strcmp(path, "/w/above-new") == 0;
 	if (path_is_below(path, "/w/mask") || path_is_below(path, "/w/mask-new")) {
 		sight.mode = VIEW_READ;
@@ -263,6 +265,69 @@ static void names_change_their_folder(void **state) {
 	}
 }
 
+/* The file that git writes by it is asked about. */
+static void a_lock_of_gits_is_as_masked_as_its_file(void **state) {
+	(void)state;
+	check_open("/w/config.lock", WRITE, TRAPS_WRITES, "write /w/config");
+	check_open("/w/config.lock", READ, TRAPS_WRITES, "");
+	check_open("/w/new/config.lock", WRITE | CREATE, TRAPS_WRITES, "write /w/new/config");
+	check_open("/w/new/config.lock", WRITE, TRAPS_WRITES, "");
+	struct call call = {.class = CALL_NAMES, .makes = {true}, .paths = {(char *)"/w/new/config.lock"}};
+	CLEANUP_FREE char *made = needs_text(&call, TRAPS_WRITES);
+	assert_string_equal(made, "write /w/new/config");
+	call = (struct call){.class = CALL_CHANGE, .paths = {(char *)"/w/config.lock"}};
+	CLEANUP_FREE char *changed = needs_text(&call, TRAPS_WRITES);
+	assert_string_equal(changed, "write /w/config");
+}
+
+/* What a mask has come to lie over since, or a newer mount hides. */
+static void a_descriptor_of_before_is_judged_by_the_mask(void **state) {
+	(void)state;
+	static const struct {
+		const char *path;
+		bool covered;
+		const char *expected;
+	} rows[] = {{"/w/mask/f", false, "write /w/mask/f"},
+		    {"/w/mask/f", true, "write /w/mask/f"},
+		    {"/w/f", false, ""},
+		    {"/hidden/f", true, ""}, /* a file that was handed in */
+		    {"/absent/f", true, ""}};
+	for (size_t i = 0; i < ARRAY_LENGTH(rows); i++) {
+		struct call call = {.class = CALL_CHANGE,
+				    .by_object = {true},
+				    .covered = {rows[i].covered},
+				    .paths = {(char *)rows[i].path}};
+		CLEANUP_FREE char *changed = needs_text(&call, TRAPS_WRITES);
+		assert_string_equal(changed, rows[i].expected);
+		call.class = CALL_OPEN;
+		CLEANUP_FREE char *read = needs_text(&call, TRAPS_WRITES);
+		assert_string_equal(read, "");
+		call.write = true;
+		CLEANUP_FREE char *written = needs_text(&call, TRAPS_WRITES);
+		assert_string_equal(written, rows[i].expected);
+	}
+}
+
+static void what_is_masked_by_its_name_gets_no_other_one(void **state) {
+	(void)state;
+	static const struct {
+		const char *from;
+		bool crosses;
+	} rows[] = {{"/w/f", false},      {"/w/granted", true}, {"/w/config.lock", true},
+		    {"/w/pattern", true}, {"/w/missing", true}, {"/read/f", false}};
+	const struct call_world world = {.sight = sight, .exists = exists, .vacant = vacant};
+	for (size_t i = 0; i < ARRAY_LENGTH(rows); i++) {
+		CLEANUP_CALL_NEEDS struct call_needs needs;
+		struct call call = {
+			.class = CALL_NAMES, .makes = {false, true}, .paths = {(char *)rows[i].from, (char *)"/w/new"}};
+		call_needs_find(&call, TRAPS_WRITES, &world, &needs);
+		assert_int_equal(needs.crosses, rows[i].crosses);
+		call.removes[0] = true; /* a rename */
+		call_needs_find(&call, TRAPS_WRITES, &world, &needs);
+		assert_false(needs.crosses);
+	}
+}
+
 static void a_name_that_is_there_is_not_made(void **state) {
 	(void)state;
 	const struct {
@@ -337,6 +402,9 @@ int main(void) {
 		cmocka_unit_test(the_host_is_looked_at_only_where_somebody_is_asked),
 		cmocka_unit_test(names_change_their_folder),
 		cmocka_unit_test(a_name_that_is_there_is_not_made),
+		cmocka_unit_test(a_lock_of_gits_is_as_masked_as_its_file),
+		cmocka_unit_test(what_is_masked_by_its_name_gets_no_other_one),
+		cmocka_unit_test(a_descriptor_of_before_is_judged_by_the_mask),
 		cmocka_unit_test(changes_and_programs),
 		cmocka_unit_test(what_has_no_name_needs_its_interpreters_alone),
 	};

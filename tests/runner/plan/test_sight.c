@@ -151,6 +151,39 @@ static void only_names_of_masks_need_a_look(void **state) {
 	free(plan.mounts);
 }
 
+static void locks_and_own_names_are_told(void **state) {
+	(void)state;
+	static const struct mount mounts[] = {
+		WRITTEN("/p"),
+		{.kind = MOUNT_PIN, .path = (char *)"/p/.git", .source = (char *)"/p/.git"},
+		{.kind = MOUNT_READ, .path = (char *)"/p/.git/config", .source = (char *)"/p/.git/config"},
+	};
+	CLEANUP_VIEW struct view *view = view_new();
+	struct plan plan = {.mounts = mem_copy(mounts, sizeof mounts), .count = ARRAY_LENGTH(mounts)};
+	strings_add(&plan.missing, "/p/.gitmodules");
+	view_add_path(view, "/p", false, VIEW_WRITE, false);
+	view_add_path(view, "/p/.envrc", false, VIEW_WRITE, false);
+	view_add_path(view, "/p/*.code-workspace", true, VIEW_READ, true);
+	view_add_path(view, "/p/.git/modules/*/config", true, VIEW_READ, true);
+	CLEANUP_SIGHTS struct sights *sights = sights_new(&plan, NULL, view);
+	static const char *const locks[] = {"/p/.git/config.lock", "/p/.gitmodules.lock",
+					    "/p/.git/modules/m/config.lock"};
+	static const char *const none[] = {"/p/.git/config", "/p/.git/index.lock", "/p/d/config.lock", "/p/.envrc.lock",
+					   "/p/.git/config.lock/x"};
+	for (size_t i = 0; i < ARRAY_LENGTH(locks); i++) {
+		assert_true(sights_at(sights, locks[i]).masked_lock);
+		assert_false(sights_plain(sights, locks[i]));
+	}
+	for (size_t i = 0; i < ARRAY_LENGTH(none); i++) assert_false(sights_at(sights, none[i]).masked_lock);
+	assert_true(sights_at(sights, "/p/.envrc").own_name && sights_at(sights, "/p/.git/modules/m/config").own_name);
+	assert_false(sights_at(sights, "/p/other").own_name || sights_at(sights, "/p/.envrc.lock").own_name);
+	assert_true(sights_at(sights, "/p/d/x.code-workspace").mask_name &&
+		    sights_at(sights, "/p/.gitmodules").mask_name);
+	assert_false(sights_at(sights, "/p/config").mask_name || sights_at(sights, "/p/plain").mask_name);
+	strings_finish(&plan.missing);
+	free(plan.mounts);
+}
+
 /* What is said of a folder holds for all that is in it, also where something is mounted in there: the name is looked
  * for behind what the view says, which may be far above. */
 static void a_pattern_counts_above_the_mount_too(void **state) {
@@ -217,6 +250,7 @@ int main(void) {
 					   cmocka_unit_test(what_nothing_stands_for_is_own_or_asked),
 					   cmocka_unit_test(what_is_written_there_the_host_meets),
 					   cmocka_unit_test(only_names_of_masks_need_a_look),
+					   cmocka_unit_test(locks_and_own_names_are_told),
 					   cmocka_unit_test(a_pattern_counts_above_the_mount_too),
 					   cmocka_unit_test(whatever_may_be_a_masks_is_not_plain)};
 	return cmocka_run_group_tests(tests, NULL, NULL);

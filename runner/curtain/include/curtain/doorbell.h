@@ -44,6 +44,10 @@ struct sight {
 	bool masked_missing; /* a masked path that the host doesn't have, or below one: creating it is asked */
 	bool masked_name; /* in a writable tree, and a pattern masks it: making or writing it is asked, and once that is
 			     allowed nothing has to be mounted */
+	bool masked_lock; /* likewise, and git on the host makes a masked file of what lies there: a need is for that
+			   * file's path (sights_locked) */
+	bool own_name;    /* in a writable tree of the host's, and a rule or grant speaks of that very name: a hard link
+			     would be another way to it */
 	bool like_mask;   /* asked about, and may be masked by its name in the tree that comes to be there */
 	bool above_missing; /* a folder above one: what is renamed or linked to it may bring one along */
 	size_t mask;        /* a mask lies in a writable tree of the host's, at the path or above it: the length of the
