@@ -775,8 +775,8 @@ two_questions() {
 	fits 'sbx: blocked' 100
 	for width in 80 100 140; do
 		tmux resize-window -x $width -y 30
-		type_line 'clear; sbx history --permission fs:read; echo shown'
-		sees '^shown'
+		type_line "clear; sbx history --permission fs:read; echo shown $width"
+		sees "^shown $width"
 		tmux capture-pane -pJ >"$HOME/run/shown"
 		fits 'decision' $width
 		run sbx history --permission fs:read
