@@ -2,9 +2,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/openat2.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/fd.h"
@@ -50,6 +52,12 @@ int file_write(const char *path, const char *bytes, size_t size, mode_t mode, st
 		return error_prefix(error, "writing %s", path);
 	}
 	return 0;
+}
+
+int file_reach(int at, const char *path, int flags) {
+	const struct open_how how = {.flags = (unsigned)(O_PATH | O_CLOEXEC | O_NOFOLLOW | flags),
+				     .resolve = RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS};
+	return (int)syscall(SYS_openat2, at, path, &how, sizeof how);
 }
 
 int file_make_directories(const char *path, struct error *error) {

@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "base/path.h"
 #include "base/text.h"
+#include "schema/home.h"
 #include "schema/host.h"
 #include "schema/limits.h"
 #include "schema/pattern.h"
@@ -18,21 +19,10 @@ static bool folder_may_be_offered(const char *folder, const struct scope_bounds 
 	return path_depth(folder) >= 2;
 }
 
-/* Below home: where so many programs have their files that one's folder is everybody's (XDG Base Directory). */
-static const char *const shared_folders[] = {
-	"", "/.config", "/.local", "/.local/share", "/.local/state", "/.local/bin", "/.cache"};
-
-bool scope_is_shared(const char *folder, const char *home) {
-	if (!path_is_below(folder, home)) return false;
-	for (size_t i = 0; i < ARRAY_LENGTH(shared_folders); i++)
-		if (strcmp(folder + strlen(home), shared_folders[i]) == 0) return true;
-	return false;
-}
-
 static void offer_folders(const char *target, const struct scope_bounds *bounds, struct strings *scopes) {
 	CLEANUP_FREE char *folder = path_parent(target);
 	bool offered = folder_may_be_offered(folder, bounds),
-	     first = offered && bounds->replaced && !scope_is_shared(folder, bounds->home);
+	     first = offered && bounds->replaced && !home_has_folder(bounds->home, folder);
 	if (first) strings_add(scopes, "folder");
 	strings_add(scopes, "exact");
 	if (!offered) return;

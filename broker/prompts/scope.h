@@ -26,9 +26,6 @@ struct scope_bounds {
 void scopes_offered(const struct permission *permission, const char *target, const struct scope_bounds *bounds,
 		    struct strings *ret_scopes);
 
-/* Home itself and what below it many programs share: one's folder is everybody's. */
-bool scope_is_shared(const char *folder, const char *home);
-
 /* The pattern's text that a scope means; -EINVAL with what is offered when it isn't one of `offered`. Freed by the
  * caller. */
 int scope_pattern(const struct permission *permission, const char *target, const struct strings *offered,

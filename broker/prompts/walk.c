@@ -23,6 +23,7 @@
 #include "base/memory.h"
 #include "base/path.h"
 #include "base/string.h"
+#include "schema/home.h"
 #include "scope.h"
 
 enum {
@@ -199,7 +200,7 @@ static char *folder_read(struct walks *walks, const struct walk_step *step) {
 	CLEANUP_FREE char *path = path_parent(step->request->target);
 	const struct folder *folder = find_folder(walks, path, step->rule);
 	bool narrow = path_is_below(path, step->root) && !path_is_below(step->home, path) &&
-		      !scope_is_shared(path, step->home);
+		      !home_has_folder(step->home, path);
 	return folder && folder->files >= FOLDER_FILES && narrow ? STEAL(path) : NULL;
 }
 

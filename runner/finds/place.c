@@ -3,6 +3,7 @@
 #include <fnmatch.h>
 
 #include "base/path.h"
+#include "schema/home.h"
 
 /* What every sandbox shows anyway (layout.c). */
 static const char *const system_trees[] = {"/usr",   "/bin", "/sbin", "/lib",      "/lib32",
@@ -41,9 +42,7 @@ static const struct {
 	{"/snap/*", {""}},
 };
 
-/* Folders that collect what has nothing to do with each other: never a place, relative to $HOME. */
-static const char *const home_collections[] = {".local",       ".local/bin", ".local/share",
-					       ".local/state", ".config",    ".cache"};
+/* Folders that collect what has nothing to do with each other: never a place. */
 static const char *const collections[] = {"/",    "/home",    "/root",    "/run", "/run/user/*", "/tmp",
 					  "/var", "/var/tmp", "/var/lib", "/mnt", "/media",      "/srv",
 					  "/dev", "/dev/shm", "/sys",     "/proc"};
@@ -56,11 +55,7 @@ static bool is_collection(const char *path, const char *home) {
 	if (path_is_below(home, path)) return true;
 	for (size_t i = 0; i < ARRAY_LENGTH(collections); i++)
 		if (fnmatch(collections[i], path, FNM_PATHNAME) == 0) return true;
-	for (size_t i = 0; i < ARRAY_LENGTH(home_collections); i++) {
-		CLEANUP_FREE char *collection = path_join(home, home_collections[i]);
-		if (string_equal(path, collection)) return true;
-	}
-	return false;
+	return home_has_folder(home, path);
 }
 
 /* The beginning of `path` that matches all of `tree`, or NULL. */

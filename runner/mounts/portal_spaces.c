@@ -14,7 +14,6 @@
 #include <fcntl.h>
 #include <linux/capability.h>
 #include <linux/nsfs.h>
-#include <linux/openat2.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/ioctl.h>
@@ -24,6 +23,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/file.h"
 #include "base/string.h"
 #include "portal_quotas.h"
 #include "portal_tree.h"
@@ -44,9 +44,7 @@ void spaces_init(struct spaces *spaces, pid_t parent) {
 }
 
 int spaces_reach(int root, const char *path) {
-	const struct open_how how = {.flags = O_PATH | O_CLOEXEC | O_NOFOLLOW,
-				     .resolve = RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS};
-	return (int)syscall(SYS_openat2, root, path[1] ? path + 1 : ".", &how, sizeof how);
+	return file_reach(root, path[1] ? path + 1 : ".", 0);
 }
 
 int spaces_step_in(const struct spaces *spaces, struct error *error) {
