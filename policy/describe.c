@@ -91,6 +91,7 @@ void describe_settings(struct strings *lines, const struct profile *profile) {
 	static const char *const homes[] = {
 		[VIEW_HOME_EPHEMERAL] = "has an empty home directory, gone afterwards (home: ephemeral)",
 		[VIEW_HOME_OWN] = "keeps a home directory of its own from run to run (home: own)",
+		[VIEW_HOME_PROJECT] = "keeps a home directory of its own for each project (home: project)",
 		[VIEW_HOME_HIDDEN] = "has no home directory (home: hidden)",
 	};
 	static const char *const networks[] = {

@@ -157,7 +157,7 @@ static void read_limits(struct reader *reader, const struct node *value) {
 
 static void read_home(struct reader *reader, const struct node *value) {
 	enum view_home home;
-	static const char what[] = "ephemeral, own or hidden";
+	static const char what[] = "own, project, ephemeral or hidden";
 	const char *text = reader_text(reader, value, what);
 	if (!text) return;
 	if (view_home_parse(text, &home, NULL) == 0) {

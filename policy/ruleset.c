@@ -210,7 +210,7 @@ static void settings_collect(struct settings *settings, const struct sources *so
 	*settings = SETTINGS_NONE;
 	for (size_t s = 0; s < sources->count; s++)
 		if (!sources->items[s].denials) settings_merge(settings, sources->items[s].profile);
-	if (settings->home == SETTING_UNSET) settings->home = VIEW_HOME_EPHEMERAL;
+	if (settings->home == SETTING_UNSET) settings->home = VIEW_HOME_OWN;
 	if (settings->network == SETTING_UNSET) settings->network = VIEW_NETWORK_NATIVE;
 	if (settings->doorbell == SETTING_UNSET) settings->doorbell = VIEW_DOORBELL_AUTO;
 }

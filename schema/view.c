@@ -14,8 +14,10 @@ static const struct words modes = {"mode", mode_names, ARRAY_LENGTH(mode_names)}
 static const char *const denial_names[] = {
 	[VIEW_DENIES_NOTHING] = "nothing", [VIEW_DENIES_WRITE] = "write", [VIEW_DENIES_READ] = "read"};
 static const struct words denials = {"denial", denial_names, ARRAY_LENGTH(denial_names)};
-static const char *const home_names[] = {
-	[VIEW_HOME_EPHEMERAL] = "ephemeral", [VIEW_HOME_OWN] = "own", [VIEW_HOME_HIDDEN] = "hidden"};
+static const char *const home_names[] = {[VIEW_HOME_EPHEMERAL] = "ephemeral",
+					 [VIEW_HOME_OWN] = "own",
+					 [VIEW_HOME_PROJECT] = "project",
+					 [VIEW_HOME_HIDDEN] = "hidden"};
 static const struct words homes = {"home", home_names, ARRAY_LENGTH(home_names)};
 static const char *const network_names[] = {[VIEW_NETWORK_NATIVE] = "native",
 					    [VIEW_NETWORK_PROXY] = "proxy",

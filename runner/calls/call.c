@@ -172,6 +172,13 @@ static int read_link_text(pid_t thread, const struct call_raw *raw, const struct
 	return code;
 }
 
+/* mknod(2) makes a regular file by a mode without a type, too. */
+static bool makes_special(const struct call_raw *raw, const struct call_shape *shape) {
+	if (shape->class != CALL_NAMES) return false;
+	const mode_t type = shape->mode_at ? (mode_t)argument(raw, shape->mode_at) & S_IFMT : 0;
+	return shape->form == CALL_ADDRESS || (type != 0 && type != S_IFREG);
+}
+
 void call_read_ways(pid_t thread, const struct call_raw *raw, struct call *ret_call) {
 	const struct call_shape *shape = call_shape_of(raw->number);
 	*ret_call = (struct call){.class = CALL_OTHER};
@@ -182,6 +189,7 @@ void call_read_ways(pid_t thread, const struct call_raw *raw, struct call *ret_c
 	ret_call->straight = shape->straight;
 	ret_call->set_id =
 		shape->class == CALL_CHANGE && shape->mode_at && (argument(raw, shape->mode_at) & CALL_SET_ID);
+	ret_call->special = makes_special(raw, shape);
 	for (size_t i = 0; i < CALL_PATHS; i++) {
 		ret_call->makes[i] = shape->paths[i].makes;
 		ret_call->removes[i] = shape->paths[i].removes;

@@ -68,6 +68,12 @@ static void on_carried_out(void *context, void (*done)(void *argument), void *ar
 	withdrawn_when(answers->withdrawn, done, argument);
 }
 
+static void on_remake(void *context, void (*done)(void *argument), void *argument) {
+	const struct answers *answers = context;
+	live_refresh_now(answers->live);
+	live_when(answers->live, done, argument);
+}
+
 static void on_curtain_ended(void *context) {
 	struct answers *answers = context;
 	log_warning("the curtain's connection was ended from outside: what is hidden can't be asked for any more");
@@ -93,6 +99,7 @@ void answers_for_traps(struct answers *answers, struct traps_options *options) {
 	options->clearance = session_clearance(answers->session);
 	options->behind = on_behind;
 	options->carried_out = on_carried_out;
+	options->remake = on_remake;
 	options->context = answers;
 }
 

@@ -1,5 +1,6 @@
 #include "call_needs.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -142,10 +143,28 @@ static bool is_masked_open(const struct judge *judge, const struct sight *sight,
 	return call->create || exists(judge, path);
 }
 
+static bool lands(const struct judge *judge, const char *path) {
+	const bool exclusive = judge->call->class == CALL_OPEN && judge->call->exclusive;
+	return judge->world->lands(judge->world->context, path, exclusive);
+}
+
+/* What would be made in the sandbox's own folders where nobody looks for it is made on the host. True: it is so. A link
+ * is asked about by where it leads (links.h). */
+static bool is_lost(struct judge *judge, const struct sight *sight, const char *path) {
+	if (!sight->lost || !lands(judge, path)) return false;
+	judge->needs->made = true;
+	if (!sight->given && !judge->call->text) {
+		add(judge, PERMISSION_FS_WRITE, path, false);
+		judge->needs->items[judge->needs->count - 1].made = true;
+	}
+	return true;
+}
+
 static void judge_open(struct judge *judge, const char *path) {
 	const struct call *call = judge->call;
 	note_made(judge, path, call->create);
 	const struct sight sight = sight_of(judge, path, call->create);
+	if (call->create && !call->nameless && is_lost(judge, &sight, path)) return;
 	if (is_masked_open(judge, &sight, path)) {
 		add_masked(judge, &sight, path);
 	} else if (call->create && !call->nameless && sight.above_missing && !exists(judge, path)) {
@@ -200,6 +219,17 @@ static bool is_made(const struct call *call, size_t which) {
 	return call->makes[which] && !dots;
 }
 
+/* What is there already comes to the host as it comes to any other file system: it is copied (rename(2), link(2)). What
+ * is no file or folder could be shown by no mount. */
+static bool judge_lost(struct judge *judge, const struct sight *sight, const char *path) {
+	const struct call *call = judge->call;
+	const bool brought = call->paths[0] && call->paths[1];
+	if (!brought && !call->special) return is_lost(judge, sight, path);
+	if (!lands(judge, path)) return false;
+	judge->needs->code = brought ? EXDEV : EROFS;
+	return true;
+}
+
 /* A name that comes or goes changes its folder; one that is a mount point of its own (a mask) has to go first. */
 static void judge_name(struct judge *judge, size_t which, const char *path) {
 	const bool makes = is_made(judge->call, which);
@@ -211,6 +241,7 @@ static void judge_name(struct judge *judge, size_t which, const char *path) {
 		add_masked(judge, &sight, path);
 		return;
 	}
+	if (makes && sight.lost && judge_lost(judge, &sight, path)) return;
 	if (makes && may_bring(judge, &sight, path)) add_mask_below(judge, path);
 	if (!change_is_asked(judge, &sight)) return;
 	CLEANUP_FREE char *folder = path_parent(path);
@@ -255,8 +286,8 @@ static bool judge_object(struct judge *judge, size_t which, const char *path) {
  * file system to another. */
 static void judge_linked(struct judge *judge, const char *path) {
 	const struct sight sight = judge->world->sight(judge->world->context, path);
-	judge->needs->crosses = is_masked_since(judge, &sight, 0) ||
-				(sight.hosts && (sight.own_name || is_masked(judge, &sight, path)));
+	const bool masked = sight.hosts && (sight.own_name || is_masked(judge, &sight, path));
+	if (masked || is_masked_since(judge, &sight, 0)) judge->needs->code = EXDEV;
 }
 
 static bool is_kernels(const char *path) {

@@ -20,8 +20,9 @@ enum { NEEDS_MAX = 8 }; /* a folder that is moved takes several links along */
 struct call_needs {
 	struct need items[NEEDS_MAX]; /* one after the other; no two alike, but links to one place */
 	size_t count;
-	bool crosses;           /* the call fails (EXDEV), whatever is asked: its link would be a way round a mask */
 	char *owned[NEEDS_MAX]; /* that paths of items are borrowed from; the others are the call's */
+	bool made;              /* once they are had, what the call makes is made on the host (host_make.h) */
+	int code;               /* whatever else it needs, the call fails with it; or 0 */
 };
 
 struct call_world {
@@ -30,6 +31,10 @@ struct call_world {
 	bool (*exists)(void *context, const char *path);
 	/* Nothing is there, or an empty folder, which a rename replaces. */
 	bool (*vacant)(void *context, const char *path);
+	/* In the sandbox: nothing is at the path, and its folder is one that nobody but sbx has made, or a home. But
+	 * for a name that must be new (O_EXCL) beside a file of the host's, which is a temporary one of who saves that.
+	 */
+	bool (*lands)(void *context, const char *path, bool exclusive);
 	/* A masked name below the folder; borrowed for as long as the needs are used. NULL: none, and without this
 	 * function it is the folder that is asked about. */
 	const char *(*mask_below)(void *context, const char *folder);

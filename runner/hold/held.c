@@ -65,6 +65,7 @@ struct question {
 	bool allowed, once; /* from ANSWERED on */
 	bool alone;         /* with `once`: for one call by the user's word, not by a rule that no view can name */
 	bool granted;       /* by a grant for more than one call */
+	bool unfolds;       /* nobody is asked: the folder that it is in is opened up */
 	bool noted;         /* what it is about (live_note) */
 	struct call *calls;
 	struct place *places;
@@ -175,11 +176,15 @@ static bool question_give(struct question *question) {
 
 static void question_placed(void *argument) {
 	struct question *question = argument;
+	if (question->unfolds) {
+		question_end(question, HELD_AGAIN);
+		return;
+	}
 	/* The plan is what counts: what was allowed and can't be shown stays refused. */
 	const struct live *live = question->held->options.live;
 	bool given = live_gives(live, &question->need) || is_in_place(question);
-	/* a program: the view goes on asking about it */
-	if (question->need.permission == PERMISSION_PROC_SPAWN && question->calls)
+	/* a program: the view goes on asking about it; what isn't made yet: nothing is there to be mounted */
+	if ((question->need.permission == PERMISSION_PROC_SPAWN || question->need.made) && question->calls)
 		given |= live_gave_once(live, question->calls->thread, &question->need);
 	if (!given && question_give(question)) return;
 	question_end(question, given ? HELD_AGAIN : HELD_REFUSED);
@@ -192,6 +197,17 @@ static void question_place(struct question *question) {
 	question->state = PLACING;
 	question->placing_ms = clock_ms(CLOCK_MONOTONIC);
 	live_when(live, question_placed, question);
+}
+
+/* The call is judged anew by what it meets then. */
+static bool question_unfold(struct question *question) {
+	const struct held_options *options = &question->held->options;
+	question->unfolds = options->unfolds && options->unfolds(options->context, &question->need);
+	if (!question->unfolds) return false;
+	question->state = PLACING;
+	question->placing_ms = clock_ms(CLOCK_MONOTONIC);
+	live_when(options->live, question_placed, question);
+	return true;
 }
 
 static bool is_rule(const struct verdict *verdict) {
@@ -476,7 +492,7 @@ uint64_t held_add(struct held *held, pid_t thread, const struct need *need, held
 		question_end(question, HELD_REFUSED);
 	else if (fresh && live_gives(held->options.live, need) && !live_is_once(held->options.live, need->path))
 		question_end(question, HELD_AGAIN);
-	else
+	else if (!fresh || !question_unfold(question))
 		ask_next(held);
 	if (!fresh) place_take(call);
 	return call->ticket;

@@ -34,6 +34,9 @@ struct held_options {
 	/* Have what a grant gives by its pattern alone in the next plan (given.h); false: it can't be. May be NULL.
 	 */
 	bool (*give)(void *context, const struct need *need);
+	/* Is what is needed in a folder that only has to be opened up, so that the call meets what is in it? Then a
+	 * plan that does so is on its way (live_when). May be NULL. */
+	bool (*unfolds)(void *context, const struct need *need);
 	/* A call that was refused, for the last words; may be NULL. */
 	void (*refused)(void *context, const struct need *need, const struct verdict *verdict);
 	void *context;

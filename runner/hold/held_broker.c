@@ -9,23 +9,30 @@
 #include "base/string.h"
 #include "calls/call.h"
 #include "calls/process.h"
+#include "schema/home.h"
 #include "schema/limits.h"
 #include "walking.h"
 
-static bool is_fresh(const struct plan *plan, const char *folder) {
+static const struct mount *mount_at(const struct plan *plan, const char *path) {
 	for (size_t i = 0; i < plan->count; i++)
-		if (plan->mounts[i].kind == MOUNT_FRESH && string_equal(plan->mounts[i].path, folder)) return true;
-	return false;
+		if (string_equal(plan->mounts[i].path, path)) return &plan->mounts[i];
+	return NULL;
 }
 
-/* Of the sandbox's own folders ($HOME) the time of the last listing is known; above one there is nothing of the
- * curtain's to walk through, which would wait for us. */
+static bool is_own(const struct held_broker *broker, const char *folder) {
+	const struct mount *mount = mount_at(live_plan(broker->live), folder);
+	if (mount) return mount->kind == MOUNT_FRESH || mount->kind == MOUNT_OWN;
+	return broker->scene->own_home && home_has_folder(broker->scene->home, folder);
+}
+
+/* Of the sandbox's own folders ($HOME) the time of the last listing is known, of one that lasts that of the first
+ * (homes_unread); above one there is nothing of the curtain's to walk through, which would wait for us. */
 static bool on_listed(void *context, const char *folder, int64_t within_ms) {
 	const struct held_broker *broker = context;
 	struct stat status;
 	struct timespec now;
 	CLEANUP_FREE char *path = string_format("/proc/%d/root%s", broker->init, folder);
-	if (!is_fresh(live_plan(broker->live), folder) || fstatat(AT_FDCWD, path, &status, AT_SYMLINK_NOFOLLOW) < 0 ||
+	if (!is_own(broker, folder) || fstatat(AT_FDCWD, path, &status, AT_SYMLINK_NOFOLLOW) < 0 ||
 	    clock_gettime(CLOCK_REALTIME_COARSE, &now) < 0)
 		return false;
 	const struct timespec listed = status.st_atim;
@@ -90,6 +97,23 @@ static bool on_give(void *context, const struct need *need) {
 	return known;
 }
 
+/* A folder that many programs share is one of the sandbox's home, with a node for each name that the user's has: many
+ * users have hundreds, so it is one node until somebody looks into it. */
+static bool on_unfolds(void *context, const struct need *need) {
+	struct held_broker *broker = context;
+	const struct scene *scene = broker->scene;
+	for (size_t i = HOME_FOLDER_COUNT; scene->own_home && i-- > 1;) { /* what lies in another first */
+		CLEANUP_FREE char *folder = string_format("%s%s", scene->home, home_folders[i]);
+		if (!path_is_below(need->path, folder)) continue;
+		const struct mount *mount = mount_at(live_plan(broker->live), folder);
+		if (!mount || mount->kind != MOUNT_CURTAIN) continue;
+		if (!ask_nodes_unfold(&broker->scene->nodes, folder)) return false;
+		live_refresh_now(broker->live);
+		return true;
+	}
+	return false;
+}
+
 static void on_refused(void *context, const struct need *need, const struct verdict *verdict) {
 	struct held_broker *broker = context;
 	CLEANUP_FREE char *path = name_of(broker, 0, need);
@@ -102,6 +126,7 @@ void held_broker_answer(struct held_broker *broker, struct held_options *options
 	options->cancel = on_cancel;
 	options->name = on_name;
 	options->give = on_give;
+	options->unfolds = on_unfolds;
 	options->refused = on_refused;
 	options->context = broker;
 }

@@ -62,12 +62,15 @@ static void turn_soon(struct live *live) {
 
 static void on_turn(evutil_socket_t fd, short what, void *argument);
 
-static void on_refresh(evutil_socket_t fd, short what, void *argument) {
-	struct live *live = argument;
-	(void)fd, (void)what;
+void live_refresh_now(struct live *live) {
 	live->fresh = true;
 	live->wanted++;
 	turn_soon(live);
+}
+
+static void on_refresh(evutil_socket_t fd, short what, void *argument) {
+	(void)fd, (void)what;
+	live_refresh_now(argument);
 }
 
 static void on_once_over(void *context) {

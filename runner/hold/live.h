@@ -70,6 +70,7 @@ void live_judge_again(struct live *live, bool less);
 
 /* The host has changed: plan again with fresh facts, soon (several within LIMIT_REPLAN_MS are one). */
 void live_refresh(struct live *live);
+void live_refresh_now(struct live *live); /* likewise, in the next turn */
 void live_hide(struct live *live); /* likewise, since it has made what is to be hidden: or the sandbox has to end */
 bool live_hid(const struct live *live); /* the plan in force was made for that */
 

@@ -204,7 +204,9 @@ const char *symlink_asks(const struct symlink *link, struct sight (*sight)(void 
 	CLEANUP_FREE char *folder = path_parent(link->place);
 	const struct sight around = sight(context, folder);
 	const char *leads = link->real ? link->real : link->target;
-	if (!is_tree(&around) || !*link->text) return NULL;
+	if (!*link->text) return NULL;
+	if (sight(context, link->place).lost) return leads; /* it is made on the host (host_make.h) */
+	if (!is_tree(&around)) return NULL;
 	/* out of the sandbox's own folders the kernel moves nothing (EXDEV) */
 	if (link->from && !sight(context, link->from).hosts) return NULL;
 	if (link->git || link->twisted || !link->real) return leads;

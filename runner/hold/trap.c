@@ -12,11 +12,13 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/file.h"
 #include "base/memory.h"
 #include "base/path.h"
 #include "calls/call_table.h"
 #include "interpreters.h"
 #include "plan/lead.h"
+#include "plan/point.h"
 #include "sandbox/filter.h"
 
 /* Reading */
@@ -243,6 +245,39 @@ static bool host_lacks(void *context, const char *path) {
 	return empty;
 }
 
+/* By no server of a file system, also not by our own: this may be the loop. What can't be told isn't let go on. */
+static bool look_straight(int at, const char *name, struct statx *ret_status) {
+	const int flags = AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT | AT_STATX_DONT_SYNC;
+	return statx(at, name, flags, STATX_TYPE | STATX_MODE, ret_status) == 0;
+}
+
+/* Does the folder have a file that is mounted there? */
+static bool has_mounted_file(int folder) {
+	const int fd = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *stream = fd < 0 ? NULL : mem_expect(fdopendir(fd));
+	bool found = false;
+	for (const struct dirent *entry; stream && !found && (entry = readdir(stream));) {
+		struct statx status;
+		found = look_straight(fd, entry->d_name, &status) && S_ISREG(status.stx_mode) &&
+			(status.stx_attributes & STATX_ATTR_MOUNT_ROOT);
+	}
+	if (stream) closedir(stream);
+	return found;
+}
+
+static bool lands(void *context, const char *path, bool exclusive) {
+	const struct judge *judge = context;
+	CLEANUP_FREE char *folder = path_parent(path);
+	CLEANUP_FD int root = judge->rules->root < 0 ? lead_root(judge->trap->thread) : -1;
+	CLEANUP_FD int at = file_reach(root < 0 ? judge->rules->root : root, folder[1] ? folder + 1 : ".", O_DIRECTORY);
+	struct statx status;
+	if (at < 0) return errno != ENOENT && errno != ENOTDIR;
+	if (look_straight(at, path_name(path), &status)) return false;
+	if (errno != ENOENT || !look_straight(at, ".", &status)) return true;
+	if (status.stx_attributes & STATX_ATTR_MOUNT_ROOT) return true;
+	return point_has_mode(status.stx_mode, 0) && !(exclusive && has_mounted_file(at));
+}
+
 /* What can't be told is asked about; a node of the curtain is not asked what it stands for. */
 static bool is_program(void *context, const char *path) {
 	const struct judge *judge = context;
@@ -312,6 +347,7 @@ enum trap_end trap_judge(const struct trap_rules *rules, const struct trap *trap
 	const struct call_world world = {.sight = look,
 					 .exists = host_has,
 					 .vacant = host_lacks,
+					 .lands = lands,
 					 .mask_below = view->mask_below ? mask_below : NULL,
 					 .is_program = is_program,
 					 .programs = find_programs,
@@ -319,10 +355,12 @@ enum trap_end trap_judge(const struct trap_rules *rules, const struct trap *trap
 	*ret_needs = (struct call_needs){.count = 0};
 	if (may_be_written(&judge)) return TRAP_SAYS_YES;
 	call_needs_find(&trap->call, rules->wanted, &world, ret_needs);
-	if (ret_needs->crosses) return TRAP_CROSSES;
+	if (ret_needs->code != 0) return TRAP_FAILS;
 	judge_link(&judge, ret_needs);
 	if (ret_needs->count > 0) return TRAP_NEEDS;
-	return trap->lacking != 0 ? TRAP_LACKS : TRAP_GOES_ON;
+	ret_needs->code = trap->lacking;
+	if (ret_needs->code != 0) return TRAP_FAILS;
+	return ret_needs->made ? TRAP_MAKES : TRAP_GOES_ON;
 }
 
 void trap_finish(struct trap *trap) {

@@ -56,9 +56,9 @@ void trap_place(const struct trap_rules *rules, struct trap *trap);
 enum trap_end {
 	TRAP_GOES_ON,  /* nothing is to be asked: the mount table decides */
 	TRAP_SAYS_YES, /* an access(2) of what may be asked for: it returns 0 */
-	TRAP_LACKS,    /* it fails with `lacking`: what comes to be there by now was not judged */
-	TRAP_CROSSES,  /* it fails with EXDEV (call_needs.h) */
+	TRAP_FAILS,    /* it fails with ret_needs->code: what comes to be there by now was not judged */
 	TRAP_NEEDS,    /* what is in *ret_needs is asked for first */
+	TRAP_MAKES,    /* nothing is to be asked: what it makes is made on the host (ret_needs->made) */
 };
 
 /* What a call is judged by. */

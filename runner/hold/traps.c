@@ -44,6 +44,7 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "carried.h"
+#include "host_make.h"
 #include "plan/lead.h"
 #include "readers.h"
 #include "trap.h"
@@ -67,6 +68,8 @@ struct trapped {
 	struct call_needs needs;
 	size_t at;   /* the need that is waited for */
 	int judged;  /* how often, since it was held */
+	bool makes;  /* what it makes is made on the host (host_make.h) */
+	bool made;   /* it is, and is being mounted */
 	bool linked; /* what its links need was asked for */
 };
 
@@ -238,10 +241,10 @@ static bool settle(struct desk *desk, const struct trap_rules *rules, const stru
 	}
 	const struct trap_view view = {.sight = glance_at, .context = &glance};
 	const enum trap_end end = trap_judge(rules, trap, &view, &needs);
-	if (end == TRAP_NEEDS || glance.blind || trap->call.set_id || trap->links) return false;
+	if (end == TRAP_NEEDS || end == TRAP_MAKES || glance.blind || trap->call.set_id || trap->links) return false;
 	if (end == TRAP_GOES_ON) return let_go_on(desk, trap->id);
 	if (is_behind(desk)) return false;
-	answer(desk, trap->id, end == TRAP_LACKS ? trap->lacking : end == TRAP_CROSSES ? EXDEV : 0);
+	answer(desk, trap->id, end == TRAP_FAILS ? needs.code : 0);
 	return true;
 }
 
@@ -349,7 +352,7 @@ static void judge_anew(struct trapped *trapped) {
 	call_needs_finish(&trapped->needs);
 	trapped->needs = (struct call_needs){.count = 0};
 	trapped->at = 0;
-	trapped->linked = false;
+	trapped->linked = trapped->makes = false;
 	judge_later(trapped->traps, trapped);
 }
 
@@ -368,7 +371,9 @@ static bool needs_more(struct trapped *trapped) {
 	const struct trap_view view = {options->sight, options->mask_below, options->context};
 	CLEANUP_CALL_NEEDS struct call_needs needs = {.count = 0};
 	if (trapped->trap.call.class != CALL_NAMES && !trapped->trap.call.create) return false;
-	if (trap_judge(&rules, &trapped->trap, &view, &needs) != TRAP_NEEDS) return false;
+	const enum trap_end end = trap_judge(&rules, &trapped->trap, &view, &needs);
+	trapped->makes |= needs.made;
+	if (end != TRAP_NEEDS) return false;
 	call_needs_take_others(&trapped->needs, &needs);
 	trapped->at = 0;
 	return trapped->needs.count > 0;
@@ -414,6 +419,51 @@ static void note_links(const struct trapped *trapped) {
 		links_note(trapped->trap.links, options->sight, options->context, allowed);
 }
 
+/* Making on the host */
+
+/* It is mounted by now, or can't be: then the call fails as it would have, and an empty file may be left. */
+static void on_mounted(void *argument) {
+	struct trapped *trapped = argument;
+	const struct trap *trap = &trapped->trap;
+	struct desk *desk = trapped->traps->desk;
+	struct clearance *clearance = trapped->traps->options.clearance;
+	CLEANUP_FD int fd = -1;
+	const bool opens = trap->call.class == CALL_OPEN, cleared = clearance_begin(clearance);
+	int code = cleared ? 0 : EACCES;
+	const struct trap_rules rules = rules_of(desk);
+	if (code == 0 && opens && (fd = host_make_open(trap, &rules)) < 0) code = -fd;
+	if (code == 0)
+		host_make_answer(desk->listener, trap, fd);
+	else
+		answer(desk, trap->id, code);
+	if (cleared) clearance_end(clearance);
+	held_end(trapped);
+}
+
+enum making { MAKING, MAKING_FAILED, MAKING_LATER };
+
+/* The call is in the list of held ones. Unless it is MAKING, nothing has been begun; MAKING_FAILED: it was answered. */
+static enum making make(struct trapped *trapped) {
+	const struct traps_options *options = &trapped->traps->options;
+	const struct trap *trap = &trapped->trap;
+	if (!clearance_begin(options->clearance)) return MAKING_LATER;
+	const int code = host_make(trap);
+	clearance_end(options->clearance);
+	if (code != 0 && (code != EEXIST || trap->call.class != CALL_OPEN || trap->call.exclusive)) {
+		answer(trapped->traps->desk, trap->id, code);
+		return MAKING_FAILED;
+	}
+	trapped->made = true;
+	options->remake(options->context, on_mounted, trapped);
+	return MAKING;
+}
+
+static void make_allowed(struct trapped *trapped) {
+	const enum making making = make(trapped);
+	if (making == MAKING_LATER) judge_anew(trapped);
+	if (making == MAKING_FAILED) held_end(trapped);
+}
+
 static void on_done(void *argument, enum held_end end) {
 	struct trapped *trapped = argument;
 	struct traps *traps = trapped->traps;
@@ -428,6 +478,10 @@ static void on_done(void *argument, enum held_end end) {
 		code = EACCES;
 	}
 	if (code == 0 && !is_as_read(trapped)) code = EACCES;
+	if (code == 0 && trapped->makes) {
+		make_allowed(trapped);
+		return;
+	}
 	if (code == 0 && !let_allowed_go_on(traps, &trapped->trap)) {
 		judge_anew(trapped);
 		return;
@@ -444,7 +498,7 @@ static void on_done(void *argument, enum held_end end) {
 static void drop_older(struct traps *traps, const struct trapped *newest) {
 	for (struct trapped *held = traps->held, *next; held; held = next) {
 		next = held->next;
-		if (held == newest || held->trap.thread != newest->trap.thread ||
+		if (held == newest || held->made || held->trap.thread != newest->trap.thread ||
 		    is_waiting(traps->desk, held->trap.id))
 			continue;
 		traps->options.drop(traps->options.context, held->ticket);
@@ -452,12 +506,16 @@ static void drop_older(struct traps *traps, const struct trapped *newest) {
 	}
 }
 
-static void hold(struct traps *traps, struct trapped *trapped) {
+static void held_put_in(struct traps *traps, struct trapped *trapped) {
 	trapped->next = traps->held;
 	trapped->link = &traps->held;
 	if (trapped->next) trapped->next->link = &trapped->next;
 	traps->held = trapped;
 	traps->held_count++;
+}
+
+static void hold(struct traps *traps, struct trapped *trapped) {
+	held_put_in(traps, trapped);
 	hold_next(trapped);
 	drop_older(traps, trapped);
 }
@@ -469,6 +527,16 @@ enum judged { JUDGED, JUDGED_HELD, JUDGED_LATER };
 static bool go_on(struct traps *traps, const struct trap *trap) {
 	if (!carried_is_one(trap)) return let_go_on(traps->desk, trap->id);
 	return !is_behind(traps->desk) && carry_out(traps, trap);
+}
+
+static enum judged make_unasked(struct traps *traps, struct trapped *trapped) {
+	static const enum judged judged[] = {
+		[MAKING] = JUDGED_HELD, [MAKING_FAILED] = JUDGED, [MAKING_LATER] = JUDGED_LATER};
+	if (is_behind(traps->desk)) return JUDGED_LATER;
+	held_put_in(traps, trapped);
+	const enum making making = make(trapped);
+	if (making != MAKING) held_take_out(trapped);
+	return judged[making];
 }
 
 /* A call that needs nothing, unless its links do. */
@@ -483,6 +551,7 @@ static enum judged judge_links(struct traps *traps, struct trapped *trapped) {
 		return JUDGED_HELD;
 	}
 	trapped->linked = false;
+	if (trapped->makes) return make_unasked(traps, trapped);
 	return go_on(traps, &trapped->trap) ? JUDGED : JUDGED_LATER;
 }
 
@@ -498,17 +567,17 @@ static enum judged judge(struct traps *traps, struct trapped *trapped) {
 	if (!is_waiting(traps->desk, trap->id)) return JUDGED;
 	if (options->called) options->called(options->context, trap->thread);
 	const struct trap_view view = {options->sight, options->mask_below, options->context};
-	switch (trap_judge(&rules, trap, &view, &trapped->needs)) {
+	const enum trap_end end = trap_judge(&rules, trap, &view, &trapped->needs);
+	trapped->makes = trapped->needs.made;
+	switch (end) {
+	case TRAP_MAKES:
 	case TRAP_GOES_ON:
 		return judge_links(traps, trapped);
 	case TRAP_SAYS_YES:
 		answer(traps->desk, trap->id, 0);
 		break;
-	case TRAP_LACKS:
-		answer(traps->desk, trap->id, trap->lacking);
-		break;
-	case TRAP_CROSSES:
-		answer(traps->desk, trap->id, EXDEV);
+	case TRAP_FAILS:
+		answer(traps->desk, trap->id, trapped->needs.code);
 		break;
 	case TRAP_NEEDS:
 		hold(traps, trapped);

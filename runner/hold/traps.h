@@ -48,6 +48,8 @@ struct traps_options {
 	bool (*behind)(void *context);
 	/* Call back once when what was heard until now is carried out, and nobody holds what that takes. */
 	void (*carried_out)(void *context, void (*done)(void *argument), void *argument);
+	/* Call back once when what the host has just got at a path that the view lets write is mounted, or can't be. */
+	void (*remake)(void *context, void (*done)(void *argument), void *argument);
 	struct network *network; /* borrowed: takes calls about sockets. NULL: connects are refused */
 	void *context;
 };

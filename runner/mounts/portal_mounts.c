@@ -17,12 +17,6 @@ bool mount_is_own(const struct mount *mount) {
 	       (mount->kind == MOUNT_HIDE_FOLDER && mount->mode != 0);
 }
 
-/* A rule that shows the whole host has bwrap bind that. */
-bool mount_is_given(const struct mount *mount) {
-	return mount->kind == MOUNT_PROC || mount->kind == MOUNT_DEV || string_equal(mount->path, "/") ||
-	       (mount->kind == MOUNT_FRESH && string_equal(mount->path, "/run"));
-}
-
 struct put *mounts_find(const struct mounts *mounts, uint32_t id) {
 	for (size_t i = mounts->count; i-- > 0;)
 		if (mounts->puts[i].mount.id == id) return &mounts->puts[i];
@@ -48,6 +42,8 @@ void mounts_keep(struct mounts *mounts, const struct mount *mount, int tree, uin
 	mounts->puts[mounts->count++] =
 		(struct put){.mount = mount_copy(mount), .tree = tree, .point = -1, .number = number};
 	if (mount_is_own(mount) && !mount_is_given(mount)) points_add(&mounts->points, number);
+	if (mount->kind == MOUNT_OWN)
+		points_share(&mounts->points, number, tree, mounts->spaces->host, mounts->spaces->parent);
 }
 
 static bool is_among(const struct mounts *mounts, const size_t *indices, size_t count, uint32_t id) {

@@ -60,9 +60,8 @@ void mounts_forget(struct mounts *mounts, uint32_t id); /* with what lies on it 
 /* Indices of a put and of those that lie on it, ascending; freed by the caller. */
 size_t *mounts_on(const struct mounts *mounts, uint32_t id, size_t *ret_count);
 
-/* May mount points be made on it? Is it bwrap's, and only known here? */
+/* May mount points be made on it? */
 bool mount_is_own(const struct mount *mount);
-bool mount_is_given(const struct mount *mount);
 
 /* Inside: what is mounted now. */
 int mounts_read(const struct mounts *mounts, struct mountinfo *ret_info);

@@ -13,11 +13,10 @@
 #include "base/path.h"
 #include "base/string.h"
 #include "base/text.h"
+#include "plan/point.h"
+#include "plan/residents.h"
 #include "portal_spaces.h"
 #include "portal_tree.h"
-
-/* Nothing else that lies in a sandbox's own folders has just these. */
-enum { POINT_FOLDER = 01755, POINT_FILE = 01000 };
 
 /* Of what is looked through for one mount point: a tool can make folders that look like these, and the portal has other
  * things to take. What is past it stays. */
@@ -26,6 +25,14 @@ enum { POINT_ENTRIES_MAX = 1000, POINT_DEPTH_MAX = 64 };
 void points_add(struct points *points, uint64_t mount) {
 	points->mounts = array_grow(points->mounts, points->count, sizeof *points->mounts);
 	points->mounts[points->count++] = mount;
+}
+
+void points_share(struct points *points, uint64_t mount, int tree, int host, pid_t runner) {
+	if (points->shared != 0) fd_close(points->folder);
+	points->shared = mount;
+	points->folder = openat(tree, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	points->host = host;
+	points->runner = runner;
 }
 
 void points_remove(struct points *points, uint64_t mount) {
@@ -40,6 +47,7 @@ bool points_have(const struct points *points, uint64_t mount) {
 }
 
 void points_finish(struct points *points) {
+	if (points->shared != 0) fd_close(points->folder);
 	free(points->mounts);
 	*points = (struct points){0};
 }
@@ -47,6 +55,15 @@ void points_finish(struct points *points) {
 static bool is_own(const struct points *points, int folder) {
 	struct place place;
 	return place_of(folder, &place) == 0 && points_have(points, place.mount);
+}
+
+/* May the name at the path, in the folder, be removed? */
+static bool is_removable(const struct points *points, int folder, const char *path) {
+	struct stat status;
+	struct place place;
+	if (place_of(folder, &place) < 0 || !points_have(points, place.mount)) return false;
+	if (place.mount != points->shared || residents_alone(points->folder, points->runner)) return true;
+	return fstatat(points->host, path + 1, &status, AT_SYMLINK_NOFOLLOW) < 0 && errno == ENOENT;
 }
 
 int point_twin(int folder) {
@@ -76,7 +93,7 @@ static int make_name(int folder, const char *name, const void *argument) {
 }
 
 static int make_link(int folder, const char *name, const void *argument) {
-	return symlinkat(argument, folder, name);
+	return symlinkat(argument, folder, name) < 0 ? -1 : point_mark_link(folder, name);
 }
 
 static int remove_name(int folder, const char *name, const void *argument) {
@@ -158,9 +175,7 @@ static bool remove_made(const struct points *points, int base, const char *path,
 	struct place place;
 	if (at < 0 || there < 0 || place_of(there, &place) < 0 || place.is_root) return false;
 	bool is_folder = S_ISDIR(place.mode);
-	bool made = is_folder ? (place.mode & 07777) == POINT_FOLDER
-			      : S_ISREG(place.mode) && (place.mode & 07777) == POINT_FILE && place.size == 0;
-	if (!made || !is_own(points, at)) return false;
+	if (!point_has_mode(place.mode, place.size) || !is_removable(points, at, path)) return false;
 	if (is_folder && depth < POINT_DEPTH_MAX) remove_below(points, base, path, there, depth, left);
 	const int flags = is_folder ? AT_REMOVEDIR : 0;
 	return change_in(points, at, path_name(path), remove_name, &flags) == 0;

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "base/error.h"
 
@@ -17,8 +18,17 @@
 struct points {
 	uint64_t *mounts;
 	size_t count;
+	/* The one that other sandboxes may have, too (residents.h); 0: there is none. A name that is removed there
+	 * takes what they have mounted on it away, so it is only while there are none, or where the host has no such
+	 * name. */
+	uint64_t shared;
+	int folder; /* of it, open for reading */
+	int host;   /* the host's root; borrowed */
+	pid_t runner;
 };
 void points_add(struct points *points, uint64_t mount);
+/* `tree`: O_PATH of its folder. */
+void points_share(struct points *points, uint64_t mount, int tree, int host, pid_t runner);
 void points_remove(struct points *points, uint64_t mount);
 bool points_have(const struct points *points, uint64_t mount);
 void points_finish(struct points *points);

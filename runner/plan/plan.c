@@ -51,6 +51,12 @@ bool mount_hides(const struct mount *mount) {
 	return mount->kind == MOUNT_HIDE_FOLDER || mount->kind == MOUNT_HIDE_FILE || mount->kind == MOUNT_CURTAIN;
 }
 
+/* A rule that shows the whole host has bwrap bind that. */
+bool mount_is_given(const struct mount *mount) {
+	return mount->kind == MOUNT_PROC || mount->kind == MOUNT_DEV || string_equal(mount->path, "/") ||
+	       (mount->kind == MOUNT_FRESH && string_equal(mount->path, "/run"));
+}
+
 struct mount mount_copy(const struct mount *mount) {
 	struct mount copy = *mount;
 	copy.path = string_copy(mount->path);

@@ -69,8 +69,9 @@ struct plan {
 	struct strings notes;         /* sentences for the user */
 };
 
-bool mount_shows(const struct mount *mount); /* something of the host's */
-bool mount_hides(const struct mount *mount); /* what the host has there */
+bool mount_shows(const struct mount *mount);    /* something of the host's */
+bool mount_hides(const struct mount *mount);    /* what the host has there */
+bool mount_is_given(const struct mount *mount); /* it is bwrap's, and nothing has to be mounted */
 struct mount mount_copy(const struct mount *mount);
 void mount_finish(struct mount *mount);
 int plan_build(const struct rules *rules, const struct facts *facts, struct plan *ret_plan, struct error *error);

@@ -10,6 +10,7 @@
 
 #include "base/path.h"
 #include "base/string.h"
+#include "schema/home.h"
 #include "schema/patterns.h"
 
 enum { SIGHT_LINKS = 40 }; /* as the kernel's MAXSYMLINKS (path_resolution(7)) */
@@ -106,9 +107,8 @@ static ptrdiff_t nearest(const struct list *list, const char *path) {
 	return nearest_to(list, path, strlen(path));
 }
 
-/* Is one of them `path` or below it? */
-static bool reaches(const struct list *list, const char *path) {
-	size_t size = strlen(path);
+/* Is one of them the first `size` bytes of `path` or below? */
+static bool reaches_at(const struct list *list, const char *path, size_t size) {
 	if (size == 1) return list->count > 0;
 	size_t index = lower_bound(list, path, size);
 	if (has(list, index, path, size)) return true;
@@ -119,6 +119,10 @@ static bool reaches(const struct list *list, const char *path) {
 		if (other[size] == '/') return true;
 	}
 	return false;
+}
+
+static bool reaches(const struct list *list, const char *path) {
+	return reaches_at(list, path, strlen(path));
 }
 
 enum view_mode sight_rule(const struct view *view, const char *path, bool *ret_ask_write) {
@@ -195,6 +199,21 @@ static bool is_masked_name(const struct sights *sights, const struct mount *moun
 static bool is_hosts_tree(const struct mount *mount) {
 	return mount && (mount->kind == MOUNT_WRITE || mount->kind == MOUNT_PIN) &&
 	       string_equal(mount->path, mount->source);
+}
+
+/* The home's folder, or in a home that lasts one that many programs share. */
+static bool is_homes_own(const struct mount *mount, const char *path) {
+	return mount->kind == MOUNT_OWN ? home_has_folder(mount->path, path) : string_equal(mount->path, path);
+}
+
+/* In a folder of the sandbox's own. What a tool keeps by a name with a dot is its own, also where the host's is mounted
+ * in it (~/.cargo/bin), unless the host's by that name may be written. */
+static bool would_be_lost(const struct sights *sights, const struct mount *mount, const char *path, bool given) {
+	const struct list mounts = {sights->mounts, sights->mount_count, path_of_mount};
+	if (!mount || (mount->kind != MOUNT_FRESH && mount->kind != MOUNT_OWN) || mount_is_given(mount)) return false;
+	const size_t top = strlen(mount->path), folder = (size_t)(strrchr(path, '/') - path);
+	if (folder < top || (path[top + 1] == '.' && !given)) return false;
+	return folder == top ? given || mount->kind == MOUNT_OWN : reaches_at(&mounts, path, folder);
 }
 
 /* The length of the path of a mask that lies in such a tree; else 0. */
@@ -388,6 +407,9 @@ bool sights_plain(const struct sights *sights, const char *path) {
 	const ptrdiff_t index = nearest(&mounts, path);
 	const struct mount *mount = index < 0 ? NULL : sights->mounts[index];
 	if (!mount || mode_of_mount(mount, VIEW_ASK) != VIEW_WRITE || sights->any_name) return false;
+	bool ask_write;
+	const bool given = sights_rule(sights, sights->view, path, &ask_write) == VIEW_WRITE;
+	if (would_be_lost(sights, mount, path, given)) return false;
 	if (reaches(&missing, path)) return false;
 	return !has_masks_name(sights, path + begin_of_names(sights, mount, path));
 }
@@ -427,13 +449,15 @@ struct sight sights_at(const struct sights *sights, const char *path) {
 			      .hosts = is_hosts_tree(mount),
 			      .mask_name = has(&names, lower_bound(&names, name, strlen(name)), name, strlen(name)) ||
 					   has_masks_shape(sights, name, strlen(name))};
+	sight.given = rule == VIEW_WRITE;
+	sight.lost = would_be_lost(sights, mount, path, sight.given);
 	sight.masked_name = !sight.masked_missing && is_masked_name(sights, mount, path);
 	sight.masked_lock = sight.hosts && is_masked_lock(sights, path);
 	sight.own_name = sight.hosts && has_own_word(sights, path);
 	sight.like_mask = sight.mode == VIEW_ASK && has_masks_name(sights, path);
 	/* with a curtain, what the host has would be a node */
 	sight.own_or_asked = rule == VIEW_ASK && mount && (mount->kind == MOUNT_FRESH || mount->kind == MOUNT_OWN) &&
-			     strcmp(mount->path, path) != 0;
+			     !is_homes_own(mount, path);
 	/* a node on a program that is seen: no rule for files speaks of it */
 	if (mount && mount->kind == MOUNT_CURTAIN && sight.program) sight.mode = VIEW_ASK;
 	sight.visible = sight.program && sight.mode == VIEW_ASK && rule != VIEW_ASK;
@@ -483,6 +507,7 @@ bool sights_give(const struct sights *sights, const struct need *need) {
 	case PERMISSION_FS_READ:
 		return sight.mode >= VIEW_READ && !sight.own_or_asked;
 	case PERMISSION_FS_WRITE:
+		if (sight.lost && !sight.given) return false;
 		return sight.mode == VIEW_WRITE && !sight.own_or_asked && !sight.masked_missing && !sight.masked_name;
 	case PERMISSION_FS_LINK:
 	case PERMISSION_NET_ACCESS:

@@ -44,11 +44,12 @@ int last_words_status(const struct blocked *blocked, int status) {
 	return blocked->scene->options->fail_on_deny && blocked_count(blocked) > 0 ? RUN_EXIT_FAILED : status;
 }
 
-void last_words(const struct blocked *blocked, const struct findings *findings) {
+void last_words(const struct blocked *blocked, const struct findings *findings, const char *kept) {
 	const struct scene *scene = blocked->scene;
 	unsigned broken = 0;
 	for (size_t i = 0; i < scene->plan.notes.count; i++) log_notice("%s", scene->plan.notes.items[i]);
 	findings_say(findings);
+	if (kept) log_notice("%s", kept);
 	say_left_out(&scene->left_out);
 	if (blocked->gate) gate_each_broken(blocked->gate, say_broken, &broken);
 	blocked_say(blocked);

@@ -363,6 +363,7 @@ static int start(struct run *run, struct error *error) {
 	if (r == 0 && !run->outlets.terminal)
 		r = prepare_tool(run, error); /* a pty is made in /dev, which isn't there yet */
 	if (r == 0) r = keeper_await(run->keeper, error);
+	if (r == 0) r = kept_begin(&run->kept, &run->scene, run->init, error);
 	if (r == 0 && run->outlets.terminal) r = prepare_tool(run, error);
 	if (r == 0) r = network_begin(run->network, error);
 	if (r == 0) r = ahead_begin(run->ahead, keeper_live(run->keeper), error);
@@ -567,7 +568,8 @@ static int run_all(struct run *run, const struct run_options *options, int *ret_
 }
 
 int run_sandbox(const struct run_options *options, struct error *error) {
-	struct run run = {.stdio = {0, 1, 2}, .limits = {.procs = -1}};
+	struct run run = {
+		.scene = {.residence = -1}, .stdio = {0, 1, 2}, .limits = {.procs = -1}, .kept = {.home = -1}};
 	int status = 0;
 	struct sigaction ignore = {.sa_handler = SIG_IGN}, old;
 	sigaction(SIGPIPE, &ignore, &old);

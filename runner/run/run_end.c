@@ -114,6 +114,7 @@ void run_finish(struct run *run) {
 	servers_free(run->servers);
 	for (int i = 0; i < PERMISSION_KIND_COUNT; i++) denied_finish(&run->denied[i]);
 	findings_finish(&run->findings);
+	kept_finish(&run->kept);
 	scene_finish(&run->scene);
 	session_free(run->session); /* may wait: last */
 	hangup_free(run->hangup);
@@ -121,8 +122,9 @@ void run_finish(struct run *run) {
 }
 
 static void say_last_words(struct run *run, const struct blocked *blocked) {
+	CLEANUP_FREE char *kept = kept_line(&run->kept, &run->scene);
 	keeper_free(STEAL(run->keeper));
-	last_words(blocked, &run->findings);
+	last_words(blocked, &run->findings, kept);
 }
 
 /* Before the session's end, since the history is told. */

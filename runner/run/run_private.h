@@ -11,6 +11,7 @@
 #include "hold/endings.h"
 #include "hold/keeper.h"
 #include "job.h"
+#include "kept.h"
 #include "launch.h"
 #include "limits.h"
 #include "network/network.h"
@@ -41,6 +42,7 @@ struct run {
 	struct limits limits;
 	struct findings_since since;
 	struct findings findings;
+	struct kept kept;
 	int stdio[3]; /* the tool's, where that isn't a terminal */
 	bool is_terminal[3], background;
 	pid_t init;

@@ -11,6 +11,7 @@
 #include "base/fd.h"
 #include "base/memory.h"
 #include "base/path.h"
+#include "plan/point.h"
 
 /* A path that a rule speaks of: as it is written, and as it really is. */
 struct spoken {
@@ -181,12 +182,11 @@ static bool is_real(const struct asking *asking, const char *path) {
 	return asking->nodes->settled ? find_folder(asking->nodes, path) != NULL : leads(asking, path);
 }
 
-/* The sticky bit says that a portal made it as a mount point (portal_point.h), for another sandbox. */
 static bool own_home_has(const struct asking *asking, const char *path) {
 	if (!asking->own || !path_is_below(path, asking->home)) return false;
 	CLEANUP_FREE char *own = string_format("%s%s", asking->own, path + strlen(asking->home));
-	struct stat status;
-	return lstat(own, &status) == 0 && !(status.st_mode & S_ISVTX);
+	struct statx status;
+	return statx(AT_FDCWD, own, AT_SYMLINK_NOFOLLOW, STATX_BASIC_STATS, &status) == 0 && !point_is_made(&status);
 }
 
 /* False when the name is gone again. */
@@ -222,15 +222,17 @@ static void list_folder(struct ask_nodes *nodes, struct ask_folder *folder) {
 	if (stream) closedir(stream);
 }
 
-static struct ask_folder *open_folder(struct ask_nodes *nodes, const char *path) {
+bool ask_nodes_unfold(struct ask_nodes *nodes, const char *path) {
+	if (find_folder(nodes, path)) return false;
+	nodes->folders = array_grow(nodes->folders, nodes->count, sizeof *nodes->folders);
+	nodes->folders[nodes->count++] = (struct ask_folder){.path = string_copy(path)};
+	return true;
+}
+
+static void open_folder(struct ask_nodes *nodes, const char *path) {
+	ask_nodes_unfold(nodes, path);
 	struct ask_folder *folder = find_folder(nodes, path);
-	if (!folder) {
-		nodes->folders = array_grow(nodes->folders, nodes->count, sizeof *nodes->folders);
-		folder = &nodes->folders[nodes->count++];
-		*folder = (struct ask_folder){.path = string_copy(path)};
-	}
 	if (folder->facts.count == 0) list_folder(nodes, folder);
-	return folder;
 }
 
 /* For what is mounted: it must still be what was listed. */

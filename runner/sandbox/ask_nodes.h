@@ -4,9 +4,9 @@
  * Promises: a folder that is asked for is one node. Only where something shown or fresh lies in it (`$HOME`, `~/.cache`
  * with `~/.cache/yarn` allowed) it is a real folder, so that the way to what is shown costs nothing and new names can
  * be made in it, with a node for each name that the host has there and no rule speaks of. Which folders are real is
- * settled with the first plan: later a grant is mounted on its node, and one to read such a folder on each node in it
- * (past ASK_NODES_SPREAD names over all of them, which a revocation takes in one step). Reads the host with readdir and
- * readlink only; at most ASK_NODES_MAX names.
+ * settled with the first plan, but for those that are unfolded: later a grant is mounted on its node, and one to read
+ * such a folder on each node in it (past ASK_NODES_SPREAD names over all of them, which a revocation takes in one
+ * step). Reads the host with readdir and readlink only; at most ASK_NODES_MAX names.
  */
 #pragma once
 
@@ -37,6 +37,8 @@ struct ask_nodes {
  */
 void ask_nodes_add(struct ask_nodes *nodes, const char *home, const char *own, struct rules *rules, struct facts *facts,
 		   struct strings *watched);
+/* The folder is real in plans from now on, where it would be a node. False: it is one already. */
+bool ask_nodes_unfold(struct ask_nodes *nodes, const char *path);
 void ask_nodes_forget(struct ask_nodes *nodes); /* list the folders again; which are real stays */
 void ask_nodes_finish(struct ask_nodes *nodes);
 #define CLEANUP_ASK_NODES __attribute__((cleanup(ask_nodes_finish)))

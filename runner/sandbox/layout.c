@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "base/hash.h"
 #include "base/path.h"
 #include "base/text.h"
 #include "calls/regular.h"
@@ -14,8 +13,7 @@
 #include "finds/led.h"
 #include "finds/sockets.h"
 #include "programs.h"
-
-enum { OWN_NAME_MAX = 40, OWN_HASH = 16 }; /* of the name of what a project has for itself */
+#include "runner/homes.h"
 
 /* What every sandbox shows, where the host has it. */
 static const char *const shown_trees[] = {
@@ -43,11 +41,6 @@ static char *xdg_folder(const char *variable, const char *home, const char *fall
 	return path_normalise(NULL, joined, &normal, NULL) == 0 ? normal : STEAL(joined);
 }
 
-char *layout_own_home(const char *home, const char *profile) {
-	CLEANUP_FREE char *state = xdg_folder("XDG_STATE_HOME", home, ".local/state");
-	return string_format("%s/homes/%s", state, profile);
-}
-
 /* sbx's folders, at the places the environment names and at the usual ones. */
 static void add_protected(const char *home, struct rules *rules) {
 	static const char *const usual[] = {".config/sbx", ".local/state/sbx"};
@@ -56,7 +49,7 @@ static void add_protected(const char *home, struct rules *rules) {
 		rules_add(rules, RULE_PROTECTED, SHOW_NOTHING, path);
 	}
 	CLEANUP_FREE char *config = xdg_folder("XDG_CONFIG_HOME", home, ".config");
-	CLEANUP_FREE char *state = xdg_folder("XDG_STATE_HOME", home, ".local/state");
+	CLEANUP_FREE char *state = homes_state(home);
 	rules_add(rules, RULE_PROTECTED, SHOW_NOTHING, config);
 	rules_add(rules, RULE_PROTECTED, SHOW_NOTHING, state);
 	const char *runtime = getenv("XDG_RUNTIME_DIR");
@@ -68,12 +61,8 @@ static void add_protected(const char *home, struct rules *rules) {
 	rules_add(rules, RULE_PROTECTED, SHOW_NOTHING, usual_runtime);
 }
 
-static int add_home(const struct layout *layout, struct rules *rules, struct error *error) {
-	if (!layout->has_home) return 0;
-	if (layout->own_home && file_make_directories(layout->own_home, error) < 0)
-		return error_prefix(error, "the profile's own home");
-	rules_add_source(rules, RULE_LAYOUT, SHOW_FRESH, layout->home, layout->own_home);
-	return 0;
+static void add_home(const struct layout *layout, struct rules *rules) {
+	if (layout->has_home) rules_add_source(rules, RULE_LAYOUT, SHOW_FRESH, layout->home, layout->own_home);
 }
 
 /* The control group of version 2 that this process is in, or "". */
@@ -111,19 +100,10 @@ static enum show show_of_mode(enum view_mode mode) {
 	return SHOW_NOTHING;
 }
 
-/* A folder of sbx's state whose name says which project it is. */
-static char *state_of_project(const struct layout *layout) {
-	const char *project = layout->project->project;
-	char hash[HASH_HEX_SIZE];
-	hash_hex(hash, project, strlen(project));
-	CLEANUP_FREE char *state = xdg_folder("XDG_STATE_HOME", layout->home, ".local/state");
-	return string_format("%s/projects/%.*s-%.*s", state, OWN_NAME_MAX, path_name(project), OWN_HASH, hash);
-}
-
 /* Where what a project has for itself lies, instead of at the path. */
 static char *place_of_own(const struct layout *layout, const char *path) {
 	const bool in_home = path_is_below(path, layout->home);
-	CLEANUP_FREE char *state = state_of_project(layout);
+	CLEANUP_FREE char *state = homes_of_project(layout->home, layout->project->project);
 	return string_format("%s/%s%s", state, in_home ? "home" : "root", in_home ? path + strlen(layout->home) : path);
 }
 
@@ -295,11 +275,11 @@ int layout_rules(const struct layout *layout, struct rules *rules, struct facts 
 		rules_add(rules, RULE_PLACE, SHOW_READ, layout->command->places.items[i]);
 	if (layout->program) rules_add_source(rules, RULE_FIRM, SHOW_READ, LAYOUT_PROGRAM, layout->program);
 	add_protected(layout->home, rules);
-	int r = add_home(layout, rules, error);
+	add_home(layout, rules);
+	int r = add_view(layout, rules, error);
 	if (r < 0) return r;
-	if ((r = add_view(layout, rules, error)) < 0) return r;
 	if ((r = given_rules(&layout->finds->given, &layout->judge, rules, error)) < 0) return r;
-	CLEANUP_FREE char *state = state_of_project(layout);
+	CLEANUP_FREE char *state = homes_of_project(layout->home, layout->project->project);
 	const struct finds_options options = {.view = layout->view,
 					      .project = layout->project,
 					      .home = layout->home,

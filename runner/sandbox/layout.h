@@ -25,7 +25,7 @@ struct layout {
 	const struct command *command;
 	const char *home;             /* the user's, canonical */
 	bool has_home;                /* inside, too: a fresh one, or */
-	const char *own_home;         /* the profile's own, or NULL */
+	const char *own_home;         /* one that lasts (runner/homes.h), or NULL */
 	const char *search;           /* PATH */
 	const struct strings *policy; /* files of this run's policy, which it can't write */
 	const char *program;          /* sbx, where it isn't shown anyway: at LAYOUT_PROGRAM; or NULL */
@@ -41,6 +41,3 @@ struct layout {
 
 /* The rules, and what the host has at the path of each. */
 int layout_rules(const struct layout *layout, struct rules *rules, struct facts *facts, struct error *error);
-
-/* The folder that stays for a profile with `home: own`. */
-char *layout_own_home(const char *home, const char *profile);

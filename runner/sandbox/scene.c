@@ -8,14 +8,17 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/fd.h"
 #include "base/log.h"
 #include "base/path.h"
 #include "base/text.h"
 #include "environment.h"
 #include "layout.h"
+#include "own_home.h"
 #include "plan/facts.h"
 #include "plan/sight.h"
 #include "programs.h"
+#include "runner/homes.h"
 #include "runner/native_needs.h"
 #include "runner/patience.h"
 #include "runner/program_links.h"
@@ -89,7 +92,7 @@ static void find_policy(struct scene *scene, const char *here) {
 }
 
 int scene_begin(struct scene *scene, const struct run_options *options, int *ret_status, struct error *error) {
-	*scene = (struct scene){.options = options, .search = getenv("PATH")};
+	*scene = (struct scene){.options = options, .search = getenv("PATH"), .residence = -1};
 	if (!scene->search) scene->search = "/usr/local/bin:/usr/bin:/bin";
 	CLEANUP_FREE char *here = NULL; /* the project and ./command are seen from here, whatever --cwd says */
 	int r = look_ahead(scene, error);
@@ -273,9 +276,10 @@ static int choose_directory(struct scene *scene, struct error *error) {
 	return 0;
 }
 
-/* Names of --allow fs:write=PATH that don't exist: what is written there is lost, and that must be said. */
+/* Names of --allow fs:write=PATH that don't exist, and can't be made in the sandbox: that must be said. */
 static void warn_missing_writes(const struct scene *scene) {
 	const struct strings *allow = &scene->options->allow;
+	CLEANUP_SIGHTS struct sights *sights = sights_new(&scene->plan, NULL, scene->view);
 	for (size_t i = 0; i < allow->count; i++) {
 		struct permission permission;
 		const char *target;
@@ -286,10 +290,9 @@ static void warn_missing_writes(const struct scene *scene) {
 			path = path_join(scene->home, target + 2);
 		else if (path_normalise(scene->directory, target, &path, NULL) < 0)
 			continue;
-		if (access(path, F_OK) == 0 || is_hosts(&scene->plan, path)) continue;
+		if (access(path, F_OK) == 0 || is_hosts(&scene->plan, path) || sights_at(sights, path).lost) continue;
 		CLEANUP_FREE char *shown = text_visible(path);
-		log_warning("%s does not exist: what the command writes there is lost at its end; make it first",
-			    shown);
+		log_warning("%s does not exist, and the command can't make it: make it first", shown);
 	}
 }
 
@@ -365,9 +368,11 @@ int scene_complete(struct scene *scene, struct session *session, int *ret_status
 	if (scene->options->offline) scene->view->network = VIEW_NETWORK_NONE;
 	scene->home_kind = scene->view->home;
 	settle_network(scene);
-	if (scene->home_kind == VIEW_HOME_OWN) scene->own_home = layout_own_home(scene->home, scene->view->profile);
+	scene->own_home = homes_place(scene->home_kind, scene->home, scene->view->profile, scene->project.project);
 	int r = check_project(scene, session, error);
 	if (r == 0) r = make_plan(scene, session, error);
+	if (r == 0 && scene->own_home && !scene->options->print_plan)
+		r = own_home_enter(scene->own_home, scene->home, &scene->plan, &scene->residence, error);
 	if (r < 0) return r;
 	scene->home_inside = string_copy(scene->view->home == VIEW_HOME_HIDDEN ? "/tmp" : scene->home);
 	if (!can_start(scene, scene->command.path)) {
@@ -456,6 +461,7 @@ void scene_finish(struct scene *scene) {
 	free(scene->directory);
 	free(scene->home_inside);
 	free(scene->own_home);
+	fd_close(scene->residence);
 	project_finish(&scene->project);
 	command_finish(&scene->command);
 	view_free(scene->view);

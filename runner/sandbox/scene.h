@@ -34,7 +34,8 @@ struct scene {
 	enum view_home home_kind;  /* as the sandbox started */
 	enum view_network network; /* likewise */
 	bool holds_sockets;        /* calls that name an address are held */
-	char *own_home;            /* of the profile, or NULL */
+	char *own_home;            /* where the one that lasts lies (runner/homes.h), or NULL */
+	int residence;             /* in that (own_home.h); -1: there is none */
 	struct git_survey survey;  /* of the project before anything ran */
 	char *home_inside;         /* HOME */
 	struct strings environment, left_out;

@@ -242,14 +242,14 @@ ctypes.CDLL(None).syscall(437, os.open(\".\", os.O_PATH), b\"x\", struct.pack(\"
 # bats test_tags=contract
 @test "attack_f_18 a link planted where a grant will be mounted: not followed, nothing is made through it" {
 	listing=$(find "$HOME/repo" | sort)
-	background planter sbx run -- sh -c "ln -s $HOME/repo ~/planted; mkdir -p ~/deep; ln -s $HOME/repo ~/deep/er; touch up
-		until [ -e go ]; do sleep 0.05; done; cat file; cat ~/planted/content; cat ~/deep/er/content; ls -d ~/repo/new ~/repo/deep
+	background planter sbx run -- sh -c "ln -s $HOME/repo ~/.planted; mkdir -p ~/.deep; ln -s $HOME/repo ~/.deep/er; touch up
+		until [ -e go ]; do sleep 0.05; done; cat file; cat ~/.planted/content; cat ~/.deep/er/content; ls -d ~/repo/new ~/repo/deep
 		touch up2; until [ -e go2 ]; do sleep 0.05; done; cat file; echo x >>.git/config && echo unmasked"
 	wait_for 60 test -e up
-	mkdir -p "$HOME/planted" "$HOME/deep/er/new"
-	echo "what was granted" | tee "$HOME/planted/content" "$HOME/deep/er/content" "$HOME/deep/er/new/content" >/dev/null
-	sbx grant fs:write "$HOME/planted" --profile default || true
-	sbx grant fs:write "$HOME/deep/er/new" --profile default || true
+	mkdir -p "$HOME/.planted" "$HOME/.deep/er/new"
+	echo "what was granted" | tee "$HOME/.planted/content" "$HOME/.deep/er/content" "$HOME/.deep/er/new/content" >/dev/null
+	sbx grant fs:write "$HOME/.planted" --profile default || true
+	sbx grant fs:write "$HOME/.deep/er/new" --profile default || true
 	answers agent 'deny=*=*'
 	touch go
 	wait_for 60 test -e up2
@@ -262,7 +262,7 @@ ctypes.CDLL(None).syscall(437, os.open(\".\", os.O_PATH), b\"x\", struct.pack(\"
 	rm -f up up2 go go2
 	[ "$(find "$HOME/repo" | sort)" = "$listing" ]
 	unchanged
-	rm -rf "$HOME/planted" "$HOME/deep"
+	rm -rf "$HOME/.planted" "$HOME/.deep"
 }
 
 @test "attack_f_18 folders above a grant that the tool moves: revoking takes the grant, wherever it is by then" {

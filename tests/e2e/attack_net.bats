@@ -450,7 +450,7 @@ END
 	kill "$server"
 	run find "$HOME/.local" -type s -perm /077
 	[ "$output" = "" ]
-	run find "$HOME/.local/state/sbx" -type d -perm /077
+	run find "$HOME/.local/state/sbx" -path '*/homes/*/*' -prune -o -type d -perm /077 -print
 	[ "$output" = "" ]
 	kill "$pid"
 	wait "$pid" || true

@@ -93,14 +93,14 @@ none_made() {
 @test "attack_f_01: a folder that a newer mount covers keeps what is in it" {
 	options=()
 	tool_in_background below_a_newer_mount
-	mkdir -p ~/x
-	touch ~/x/marker
-	sbx grant fs:write ~/x --profile python
+	mkdir -p ~/.x
+	touch ~/.x/marker
+	sbx grant fs:write ~/.x --profile python
 	finished tool
 	echo "$output"
 	[ ! -e .envrc ]
 	[ "$(grep worked <<<"$output")" = "by the new name worked" ]
-	[ "$(<"$HOME/x/n")" = evil ]
+	[ "$(<"$HOME/.x/n")" = evil ]
 	denied "$PWD/.envrc"
 	sbx revoke --all
 }

@@ -205,7 +205,7 @@ write_lock_file() {
 		mkdir -p node_modules/.bin node_modules/tool; touch node_modules/tool/cli.js; ln -s ../tool/cli.js node_modules/.bin/tool; mv node_modules/.bin/tool node_modules/.bin/tool2
 		ln -s /usr/bin/python3 python; ln -s "$PWD/file" absolute; ln -sf file absolute; ln -P absolute same; ln -s /dev/null null
 		ln -s nothing dangling; ln -s user@host.1:2 .lock; git init -q new; git clone -q . clone; git -C clone checkout -q -b x
-		mkdir -p ~/.uv/bin; touch ~/.uv/bin/python; ln -s ~/.uv/bin/python uv; ln -s ~/x ~/own; ln -s ~/.bashrc /tmp/l'
+		mkdir -p ~/.uv/bin; touch ~/.uv/bin/python; ln -s ~/.uv/bin/python uv; ln -s ~/x ~/.own; ln -s ~/.bashrc /tmp/l'
 	echo "$output"
 	[ "$status" = 0 ]
 	lacks "$output" blocked

@@ -288,6 +288,7 @@ denied: nothing allows it, and nobody is asked about it" ]
 	contains "$output" "status 0"
 	contains "$output" "a kept line"
 	sbx revoke --all
+	mkdir -p "$HOME/.local/share/thing"
 	background ask sbx run -- sh -c 'sbx request fs:read ~/.local --json; echo "status $?"'
 	sbx allow "$(prompt_id)"
 	finished ask

@@ -968,9 +968,9 @@ is_asked_to_write() {
 
 @test "home: own lasts, hidden is /tmp, and the host's names in an own home are still asked for" {
 	asking_policy 60s '    home: own'
-	sbx run -- sh -c 'echo kept >~/kept-inside'
-	[ "$(sbx run -- cat "$HOME/kept-inside")" = kept ]
-	[ ! -e "$HOME/kept-inside" ]
+	sbx run -- sh -c 'echo kept >~/.kept-inside'
+	[ "$(sbx run -- cat "$HOME/.kept-inside")" = kept ]
+	[ ! -e "$HOME/.kept-inside" ]
 	background own sbx run -- cat "$here/file"
 	asks fs:read "$here/file"
 	sbx allow "$id"
@@ -981,11 +981,11 @@ is_asked_to_write() {
 	asking_policy
 }
 
-@test "new names in the home are the sandbox's own, and nothing is asked" {
-	run timeout 60 sbx run -- sh -c 'echo x >~/fresh && mkdir ~/fresh-folder && mv ~/fresh ~/fresh-folder/moved && cat ~/fresh-folder/moved'
+@test "new names with a dot in the home are the sandbox's own, and nothing is asked" {
+	run --separate-stderr timeout 60 sbx run -- sh -c 'echo x >~/.fresh && mkdir ~/.fresh-folder && mv ~/.fresh ~/.fresh-folder/moved && cat ~/.fresh-folder/moved'
 	echo "$output"
 	[ "$output" = x ]
-	[ ! -e "$HOME/fresh" ] && [ ! -e "$HOME/fresh-folder" ]
+	[ ! -e "$HOME/.fresh" ] && [ ! -e "$HOME/.fresh-folder" ]
 }
 
 # bats test_tags=contract

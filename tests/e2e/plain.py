@@ -154,7 +154,7 @@ def made_by_the_host():
 
 def below_a_newer_mount():
     """Of the sandbox's own home, by the name of a folder that is granted later."""
-    folder = os.environ["HOME"] + "/x"
+    folder = os.environ["HOME"] + "/.x"
     os.makedirs(folder + "/d")
     os.symlink(ENVRC, folder + "/n")
     os.symlink(PROJECT, folder + "/d/p")

@@ -145,9 +145,9 @@ session_has_ended() {
 	[ -e made ]
 	run sbx run -- sh -c 'ls -A / /var /root /run/user 2>/dev/null'
 	lacks "$output" "lost+found"
-	run sbx run -- sh -c 'echo x >~/new-in-home && cat ~/new-in-home'
+	run --separate-stderr sbx run -- sh -c 'echo x >~/.new-in-home && cat ~/.new-in-home'
 	[ "$output" = x ]
-	[ ! -e "$HOME/new-in-home" ]
+	[ ! -e "$HOME/.new-in-home" ]
 }
 
 @test "/tmp is the sandbox's own" {

@@ -315,7 +315,7 @@ same() {
 	sbx grant fs:write "$top/inside/W/granted" --profile default --ttl 5m >/dev/null
 	# Traps hold no look at what is hidden: with them the asked part can be read, and what is held is each change.
 	[ "${SBX_TEST_DOORBELL:-auto}" = auto ] || sbx grant fs:read "$top/inside/W/asked" --profile default --ttl 5m >/dev/null
-	result=$(timeout 300 sbx run --profile default --env "W=$top/inside/W" -- bash -c "$1" 2>&1 </dev/null | grep -v "^sbx: warning: a sandboxed tool created .*/\.git: check it") || true
+	result=$(timeout 300 sbx run --profile default --env "W=$top/inside/W" -- bash -c "$1" 2>&1 </dev/null | grep -v -e "^sbx: warning: a sandboxed tool created .*/\.git: check it" -e "^sbx: kept in ") || true
 	[ "${result//$top\/inside/}" = "${expected//$top\/outside/}" ] || {
 		printf 'NOT AS OUTSIDE: %s\n--- outside:\n%s\n--- inside:\n%s\n' "$1" "$expected" "$result"
 		return 1

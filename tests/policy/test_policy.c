@@ -36,7 +36,7 @@ static void the_built_in_profiles_are_there(void **state) {
 		assert_int_equal(ruleset_new(policy, names.items[i], &scope, NULL, &ruleset, NULL), 0);
 		assert_string_equal(ruleset_profile(ruleset), expected[i]);
 		assert_ptr_equal(ruleset_policy(ruleset), policy);
-		assert_int_equal(ruleset_home(ruleset), VIEW_HOME_EPHEMERAL);
+		assert_int_equal(ruleset_home(ruleset), VIEW_HOME_OWN);
 		assert_int_equal(ruleset_network(ruleset), VIEW_NETWORK_NATIVE);
 		ruleset_unref(ruleset);
 	}

@@ -3,6 +3,7 @@
  */
 #include "hold/call_needs.h"
 
+#include <errno.h>
 #include <string.h>
 
 #include "base/path.h"
@@ -13,7 +14,7 @@
 static struct strings looked_up; /* on the host */
 
 /* /w written, /ask read and writing asked, /read read, /hidden asked about, /home the sandbox's own with a rule that
- * asks about what the host has there, the rest absent. */
+ * asks about what the host has there, /lost the sandbox's own where nobody looks, the rest absent. */
 static struct sight sight(void *context, const char *path) {
 	struct sight sight = {.mode = VIEW_ABSENT};
 	(void)context;
@@ -24,6 +25,9 @@ static struct sight sight(void *context, const char *path) {
 	if (path_is_below(path, "/hidden")) sight.mode = VIEW_ASK;
 	sight.like_mask = path_is_below(path, "/hidden/new-mask") || path_is_below(path, "/hidden/mask");
 	if (path_is_below(path, "/home")) sight = (struct sight){.mode = VIEW_WRITE, .own_or_asked = path[5]};
+	if (path_is_below(path, "/lost"))
+		sight = (struct sight){
+			.mode = VIEW_WRITE, .lost = true, .given = path_is_below(path, "/lost/given-new")};
 	sight.hosts = sight.mode == VIEW_WRITE && path_is_below(path, "/w");
 	sight.masked_missing = path_is_below(path, "/w/missing") || strcmp(path, "/w/new-missing") == 0;
 	sight.masked_name = path_is_below(path, "/w/pattern") || path_is_below(path, "/w/new-pattern");
@@ -48,6 +52,11 @@ static bool exists(void *context, const char *path) {
 
 static bool vacant(void *context, const char *path) {
 	return !exists(context, path) || strstr(path, "empty") != NULL;
+}
+
+static bool lands(void *context, const char *path, bool exclusive) {
+	(void)context;
+	return strstr(path, "new") != NULL && !exclusive;
 }
 
 static const char *mask_below(void *context, const char *folder) {
@@ -78,6 +87,7 @@ static char *needs_text(const struct call *call, unsigned wanted) {
 	const struct call_world world = {.sight = sight,
 					 .exists = exists,
 					 .vacant = vacant,
+					 .lands = lands,
 					 .mask_below = mask_below,
 					 .is_program = is_program,
 					 .programs = programs};
@@ -88,6 +98,8 @@ static char *needs_text(const struct call *call, unsigned wanted) {
 		string_appendf(&text, "%s%s %s%s%s%s", i ? ", " : "", permissions[needs.items[i].permission],
 			       needs.items[i].path, needs.items[i].by_folder ? " in" : "",
 			       needs.items[i].listing ? " list" : "", needs.items[i].brought ? " brought" : "");
+	if (needs.made) string_append(&text, " made");
+	if (needs.code != 0) string_appendf(&text, " fails %d", needs.code);
 	return string_steal(&text);
 }
 
@@ -321,10 +333,10 @@ static void what_is_masked_by_its_name_gets_no_other_one(void **state) {
 		struct call call = {
 			.class = CALL_NAMES, .makes = {false, true}, .paths = {(char *)rows[i].from, (char *)"/w/new"}};
 		call_needs_find(&call, TRAPS_WRITES, &world, &needs);
-		assert_int_equal(needs.crosses, rows[i].crosses);
+		assert_int_equal(needs.code, rows[i].crosses ? EXDEV : 0);
 		call.removes[0] = true; /* a rename */
 		call_needs_find(&call, TRAPS_WRITES, &world, &needs);
-		assert_false(needs.crosses);
+		assert_int_equal(needs.code, 0);
 	}
 }
 
@@ -396,9 +408,66 @@ static void what_has_no_name_needs_its_interpreters_alone(void **state) {
 	}
 }
 
+static void what_would_be_lost_is_made_on_the_host(void **state) {
+	(void)state;
+	static const struct {
+		struct call call;
+		const char *expected;
+	} rows[] = {
+		{{.class = CALL_OPEN, .write = true, .create = true, .paths = {(char *)"/lost/new"}},
+		 "write /lost/new made"},
+		{{.class = CALL_OPEN, .create = true, .paths = {(char *)"/lost/given-new"}}, " made"},
+		{{.class = CALL_OPEN, .write = true, .create = true, .paths = {(char *)"/lost/there"}}, ""},
+		{{.class = CALL_OPEN, .write = true, .paths = {(char *)"/lost/new"}}, ""},
+		{{.class = CALL_OPEN, .create = true, .exclusive = true, .paths = {(char *)"/lost/new"}}, ""},
+		{{.class = CALL_OPEN, .write = true, .create = true, .nameless = true, .paths = {(char *)"/lost/new"}},
+		 ""},
+		{{.class = CALL_NAMES,
+		  .name = "mkdir",
+		  .makes = {true},
+		  .paths = {(char *)"/lost/new"},
+		  .ways = {(char *)"new"}},
+		 "write /lost/new made"},
+		{{.class = CALL_NAMES,
+		  .name = "mkdir",
+		  .makes = {true},
+		  .paths = {(char *)"/lost/there"},
+		  .ways = {(char *)"there"}},
+		 ""},
+		{{.class = CALL_NAMES,
+		  .name = "symlink",
+		  .text = (char *)"x",
+		  .brings = true,
+		  .makes = {true},
+		  .paths = {(char *)"/lost/new"},
+		  .ways = {(char *)"new"}},
+		 " made"}, /* links.h asks */
+		{{.class = CALL_NAMES,
+		  .name = "bind",
+		  .special = true,
+		  .makes = {true},
+		  .paths = {(char *)"/lost/new"},
+		  .ways = {(char *)"new"}},
+		 " fails 30"},
+		{{.class = CALL_NAMES,
+		  .name = "rename",
+		  .brings = true,
+		  .makes = {false, true},
+		  .removes = {true},
+		  .paths = {(char *)"/home/part", (char *)"/lost/new"},
+		  .ways = {(char *)"a", (char *)"b"}},
+		 " fails 18"},
+	};
+	for (size_t i = 0; i < ARRAY_LENGTH(rows); i++) {
+		CLEANUP_FREE char *text = needs_text(&rows[i].call, TRAPS_WRITES);
+		if (strcmp(text, rows[i].expected) != 0) fail_msg("%zu: '%s', not '%s'", i, text, rows[i].expected);
+	}
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(opens),
+		cmocka_unit_test(what_would_be_lost_is_made_on_the_host),
 		cmocka_unit_test(the_host_is_looked_at_only_where_somebody_is_asked),
 		cmocka_unit_test(names_change_their_folder),
 		cmocka_unit_test(a_name_that_is_there_is_not_made),

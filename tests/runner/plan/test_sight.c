@@ -245,9 +245,61 @@ static void masks_of_what_is_coming_are_asked_about_already(void **state) {
 	strings_finish(&coming.missing);
 }
 
+/* A home that lasts, with the project two folders deep, a tool's folder in which the host's is mounted, and /tmp. */
+static void what_is_made_where_nobody_looks_would_be_lost(void **state) {
+	(void)state;
+	static const struct mount mounts[] = {
+		{.kind = MOUNT_OWN, .path = (char *)"/home/u"},
+		{.kind = MOUNT_READ, .path = (char *)"/home/u/.cargo/bin"},
+		{.kind = MOUNT_WRITE, .path = (char *)"/home/u/src/app", .source = (char *)"/home/u/src/app"},
+		{.kind = MOUNT_FRESH, .path = (char *)"/run"},
+		{.kind = MOUNT_READ, .path = (char *)"/run/user/5/x"},
+		{.kind = MOUNT_FRESH, .path = (char *)"/tmp"},
+		{.kind = MOUNT_READ, .path = (char *)"/tmp/a/b"},
+	};
+	struct plan plan = {.mounts = mem_copy(mounts, sizeof mounts), .count = ARRAY_LENGTH(mounts)};
+	CLEANUP_VIEW struct view *view = view_new();
+	view_add_path(view, "/home/u/.saved", false, VIEW_WRITE, false);
+	view_add_path(view, "/home/u/out", false, VIEW_WRITE, false);
+	view_add_path(view, "/home/u/src/app", false, VIEW_WRITE, false);
+	CLEANUP_SIGHTS struct sights *sights = sights_new(&plan, NULL, view);
+	const struct {
+		const char *path;
+		bool lost, given;
+	} rows[] = {
+		{"/home/u", false, false},
+		{"/home/u/report.csv", true, false},
+		{"/home/u/.toolrc", false, false},
+		{"/home/u/.saved", true, true},
+		{"/home/u/out", true, true},
+		{"/home/u/made/by/the/tool", false, false},
+		{"/home/u/src", true, false},
+		{"/home/u/src/repo1", true, false},
+		{"/home/u/src/.hidden", true, false},
+		{"/home/u/src/repo1/file", false, false},
+		{"/home/u/src/app", false, true},
+		{"/home/u/src/app/file", false, true},
+		{"/home/u/.cargo/registry", false, false}, /* by a name with a dot the tool's own */
+		{"/home/u/.config/newtool", false, false},
+		{"/run/user/5/y", false, false}, /* it is sealed */
+		{"/tmp/x", false, false},
+		{"/tmp/a/c", true, false},
+	};
+	for (size_t i = 0; i < ARRAY_LENGTH(rows); i++) {
+		const struct sight sight = sights_at(sights, rows[i].path);
+		const struct need need = {.permission = PERMISSION_FS_WRITE, .path = rows[i].path};
+		if (sight.lost != rows[i].lost || sight.given != rows[i].given)
+			fail_msg("%s: lost %d, given %d", rows[i].path, sight.lost, sight.given);
+		if (sight.lost) assert_false(sights_plain(sights, rows[i].path));
+		if (sight.lost) assert_int_equal(sights_give(sights, &need), sight.given);
+	}
+	free(plan.mounts);
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(masks_of_what_is_coming_are_asked_about_already),
 					   cmocka_unit_test(what_nothing_stands_for_is_own_or_asked),
+					   cmocka_unit_test(what_is_made_where_nobody_looks_would_be_lost),
 					   cmocka_unit_test(what_is_written_there_the_host_meets),
 					   cmocka_unit_test(only_names_of_masks_need_a_look),
 					   cmocka_unit_test(locks_and_own_names_are_told),

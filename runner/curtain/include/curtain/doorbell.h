@@ -18,6 +18,7 @@ struct need {
 	bool by_folder;                  /* a new name in `path`, which is a folder: offered first (atomic saves) */
 	bool listing;                    /* the call lists `path` */
 	bool folder;                     /* the host has a folder at `path` */
+	bool made;                       /* the host gets a file or folder by that name (host_make.h) */
 	bool brought;                    /* what is moved to a folder above `path` may have such a name in it */
 	const char *name; /* of `by_folder`: what the call makes or removes there (held.h); of a link: the link; or
 			   * NULL */
@@ -54,5 +55,9 @@ struct sight {
 			       mask's path, else 0. It is gone when the host has removed what it lay on */
 	bool above_mask;    /* in such a tree, and a mask lies at the path or below it */
 	bool hosts;         /* in such a tree: programs of the host meet what is made there */
-	bool mask_name;     /* its last name is that of a mask in such a tree, or of a git directory */
+	bool lost; /* nothing of the plan is here, and what is made here would be where nobody looks for it: in a folder
+		    * that is there since something is mounted below it, in a home that lasts, without a dot, or in the
+		    * place of what the host lacks and may be written */
+	bool given;     /* by name the view lets write here */
+	bool mask_name; /* its last name is that of a mask in such a tree, or of a git directory */
 };

@@ -1,0 +1,112 @@
+#include "host_make.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/seccomp.h>
+#include <stdio.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/file.h"
+#include "base/path.h"
+#include "base/string.h"
+#include "calls/call_table.h"
+#include "calls/process.h"
+#include "plan/lead.h"
+
+/* Of what an open(2) makes and how: it isn't made once more, and a descriptor of ours never survives execve(2). */
+enum { MAKING = O_CREAT | O_EXCL | O_NOFOLLOW, OF_DESCRIPTOR = O_CLOEXEC };
+
+static const char *path_of(const struct trap *trap) {
+	const struct call *call = &trap->call;
+	return call->class == CALL_NAMES && call->makes[1] ? call->paths[1] : call->paths[0];
+}
+
+static mode_t mode_of(const struct trap *trap) {
+	const struct call_shape *shape = call_shape_of(trap->raw.number);
+	const bool folder = shape->class == CALL_NAMES && shape->mode_at == 0;
+	const size_t at = folder ? (size_t)(shape->paths[0].path + 1) : shape->mode_at;
+	CLEANUP_FREE char *status = string_format("/proc/%d/status", trap->thread);
+	const mode_t mode = (mode_t)trap->raw.arguments[at - 1];
+	return mode & ~(mode_t)process_number(status, "Umask", 8);
+}
+
+static uint64_t flags_of(const struct trap *trap) {
+	const struct call_shape *shape = call_shape_of(trap->raw.number);
+	if (shape->flags == CALL_FLAGS_CREAT) return O_CREAT | O_WRONLY | O_TRUNC;
+	return trap->raw.arguments[shape->flags_at - 1] & UINT32_MAX;
+}
+
+/* By its descriptor the mode is what was asked for, whatever our own umask takes away. Who makes a file may write it by
+ * the descriptor that it gets, also one that nobody may write (open(2)). */
+static mode_t mode_until_opened(const struct trap *trap, mode_t mode) {
+	return (mode & 0777) | (trap->call.class == CALL_OPEN ? S_IRUSR | S_IWUSR : 0);
+}
+
+static int make_file(const struct trap *trap, int folder, const char *name, mode_t mode) {
+	CLEANUP_FD int fd = openat(folder, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	return fd < 0 || fchmod(fd, mode_until_opened(trap, mode)) < 0 ? errno : 0;
+}
+
+static void settle_mode(const struct trap *trap, int fd, mode_t now) {
+	const mode_t mode = mode_of(trap) & 0777, until = mode_until_opened(trap, mode);
+	if (until != mode && (now & 07777) == until) fchmod(fd, mode);
+}
+
+static int make_folder(int folder, const char *name, mode_t mode) {
+	if (mkdirat(folder, name, 0700) < 0) return errno;
+	CLEANUP_FD int fd = openat(folder, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	return fd < 0 || fchmod(fd, mode & 01777) < 0 ? errno : 0;
+}
+
+int host_make(const struct trap *trap) {
+	const char *path = path_of(trap), *name = trap->call.name;
+	const mode_t mode = trap->call.text ? 0 : mode_of(trap);
+	CLEANUP_FREE char *above = path_parent(path);
+	CLEANUP_FD int root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	CLEANUP_FD int folder = file_reach(root, above[1] ? above + 1 : ".", O_DIRECTORY);
+	if (folder < 0) return errno == ENOENT || errno == EACCES ? errno : EROFS;
+	if (trap->call.text) return symlinkat(trap->call.text, folder, path_name(path)) < 0 ? errno : 0;
+	if (string_starts(name, "mkdir")) return make_folder(folder, path_name(path), mode);
+	return make_file(trap, folder, path_name(path), mode);
+}
+
+/* By its name alone first: a node of the curtain, which we serve ourselves, or a pipe would keep us waiting. */
+int host_make_open(const struct trap *trap, const struct trap_rules *rules) {
+	const int flags = (int)(flags_of(trap) & ~(uint64_t)MAKING) | OF_DESCRIPTOR;
+	CLEANUP_FD int file = file_reach(rules->root, path_of(trap) + 1, 0);
+	char name[32];
+	struct stat status;
+	if (file < 0) return -errno;
+	if (rules->curtain != 0 && lead_device(file) == rules->curtain) return -EACCES;
+	if (fstat(file, &status) < 0 || !S_ISREG(status.st_mode)) return -EACCES;
+	snprintf(name, sizeof name, "/proc/self/fd/%d", file);
+	const int fd = open(name, flags);
+	if (fd < 0) return -errno;
+	settle_mode(trap, fd, status.st_mode);
+	return fd;
+}
+
+static void send_value(int listener, uint64_t id, int64_t value) {
+	struct seccomp_notif_resp answer = {.id = id, .val = value};
+	ioctl(listener, SECCOMP_IOCTL_NOTIF_SEND, &answer);
+}
+
+/* SECCOMP_ADDFD_FLAG_SEND came with Linux 5.14: both in one step, so that no descriptor is left when the thread is
+ * gone in between (seccomp_unotify(2)). */
+void host_make_answer(int listener, const struct trap *trap, int fd) {
+	if (fd < 0) {
+		send_value(listener, trap->id, 0);
+		return;
+	}
+	struct seccomp_notif_addfd add = {.id = trap->id,
+					  .flags = SECCOMP_ADDFD_FLAG_SEND,
+					  .srcfd = (uint32_t)fd,
+					  .newfd_flags = (uint32_t)(flags_of(trap) & OF_DESCRIPTOR)};
+	if (ioctl(listener, SECCOMP_IOCTL_NOTIF_ADDFD, &add) >= 0 || errno != EINVAL) return;
+	add.flags = 0;
+	const int number = ioctl(listener, SECCOMP_IOCTL_NOTIF_ADDFD, &add);
+	if (number >= 0) send_value(listener, trap->id, number);
+}
