@@ -153,7 +153,7 @@ static const struct key document_items[] = {
 };
 const struct keys document_keys = {"a policy", document_items, ARRAY_LENGTH(document_items)};
 
-static bool is_profile_name(const char *name) {
+bool policy_is_profile_name(const char *name) {
 	static const char characters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
 	size_t size = strlen(name);
 	return size > 0 && size <= 64 && strspn(name, characters) == size && !strchr("._-", name[0]);
@@ -164,7 +164,7 @@ static void read_profiles(struct reader *reader, const struct node *value) {
 		return;
 	for (size_t i = 0; i < value->count; i++) {
 		const struct node *key = value->keys[i];
-		if (!is_profile_name(key->text)) {
+		if (!policy_is_profile_name(key->text)) {
 			SHOWN(shown, key->text);
 			problems_add(
 				reader->problems, key->place,

@@ -74,26 +74,34 @@ static int command_run_parsed(const struct command *command, char *const *argv, 
 	return r < 0 ? r : command->run(&call, error);
 }
 
-static int command_dispatch(const struct command *command, char *const *argv, char *const *whole,
-			    const struct command **ret_command, bool *ret_understood, struct error *error) {
-	*ret_command = command;
-	if (command->commands) {
-		if (argv[0] && argv[0][0] != '-') {
-			const struct command *sub = command_lookup(command->commands, argv[0]);
-			CLEANUP_FREE char *before = string_format("%s ", command->name);
-			if (!sub) return unknown_command(command->commands, before, argv[0], error);
-			return command_dispatch(sub, argv + 1, whole, ret_command, ret_understood, error);
-		}
-		bool help = argv[0] && (strcmp(argv[0], "--help") == 0 || strcmp(argv[0], "-h") == 0);
-		if (!help) return error_set(error, EINVAL, "expected %s", command->operands);
-		command_help(command, stdout);
-		return EXIT_DONE;
-	}
+static int command_run_words(const struct command *command, char *const *argv, char *const *whole, bool *ret_understood,
+			     struct error *error) {
 	void *values = mem_alloc(1, command->values_size + 1);
 	int r = command_run_parsed(command, argv, whole, values, ret_understood, error);
 	options_finish(&command->options, values);
 	free(values);
 	return r;
+}
+
+/* No subcommand was named, and the command does nothing by itself. */
+static int expect_subcommand(const struct command *command, const char *word, struct error *error) {
+	const bool help = word && (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0);
+	if (!help) return error_set(error, EINVAL, "expected %s", command->operands);
+	command_help(command, stdout);
+	return EXIT_DONE;
+}
+
+static int command_dispatch(const struct command *command, char *const *argv, char *const *whole,
+			    const struct command **ret_command, bool *ret_understood, struct error *error) {
+	*ret_command = command;
+	if (command->commands && argv[0] && argv[0][0] != '-') {
+		const struct command *sub = command_lookup(command->commands, argv[0]);
+		CLEANUP_FREE char *before = string_format("%s ", command->name);
+		if (!sub) return unknown_command(command->commands, before, argv[0], error);
+		return command_dispatch(sub, argv + 1, whole, ret_command, ret_understood, error);
+	}
+	if (!command->run) return expect_subcommand(command, argv[0], error);
+	return command_run_words(command, argv, whole, ret_understood, error);
 }
 
 /* `understood`: the words were; what went wrong then, no help about usage mends. */

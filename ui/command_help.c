@@ -73,6 +73,8 @@ void command_help(const struct command *command, FILE *out) {
 		fputs("\nCommands:\n", out);
 		for (const struct command *const *sub = command->commands; *sub; sub++)
 			fprintf(out, "  %-22s%s\n", (*sub)->name, (*sub)->summary);
+	}
+	if (!command->run) {
 		help_manual(out, command);
 		return;
 	}

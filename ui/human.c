@@ -35,6 +35,15 @@ char *human_duration(int64_t ms) {
 	return string_format("%llds", (long long)seconds);
 }
 
+char *human_size(uint64_t bytes) {
+	static const char *const units[] = {"kB", "MB", "GB", "TB", "PB", "EB"};
+	if (bytes < 1000) return string_format("%d B", (int)bytes);
+	double value = (double)bytes / 1000;
+	size_t unit = 0;
+	for (; value >= 999.5 && unit + 1 < ARRAY_LENGTH(units); unit++) value /= 1000;
+	return string_format(value < 9.95 ? "%.1f %s" : "%.0f %s", value, units[unit]);
+}
+
 char *human_path(const char *path) {
 	const char *home = home_directory();
 	if (!path) return string_copy("anywhere");

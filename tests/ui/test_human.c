@@ -20,6 +20,20 @@ static void durations_say_enough_and_not_more(void **state) {
 	}
 }
 
+static void a_size_has_the_unit_that_says_enough(void **state) {
+	(void)state;
+	static const struct {
+		uint64_t bytes;
+		const char *text;
+	} cases[] = {{0, "0 B"},          {999, "999 B"},       {1000, "1.0 kB"},   {9949, "9.9 kB"},
+		     {9950, "10 kB"},     {12345, "12 kB"},     {999499, "999 kB"}, {999500, "1.0 MB"},
+		     {12000000, "12 MB"}, {UINT64_MAX, "18 EB"}};
+	for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
+		CLEANUP_FREE char *text = human_size(cases[i].bytes);
+		assert_string_equal(text, cases[i].text);
+	}
+}
+
 static void home_is_shortened_only_at_a_whole_name(void **state) {
 	(void)state;
 	setenv("HOME", "/home/ada", 1);
@@ -125,6 +139,7 @@ static void an_answer_for_once_says_nothing_of_undoing_what_is_used(void **state
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(durations_say_enough_and_not_more),
+		cmocka_unit_test(a_size_has_the_unit_that_says_enough),
 		cmocka_unit_test(home_is_shortened_only_at_a_whole_name),
 		cmocka_unit_test(home_is_shortened_in_a_command),
 		cmocka_unit_test(the_end_of_a_grant_says_how_it_ends),

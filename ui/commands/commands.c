@@ -13,6 +13,7 @@ static const struct command *const commands[] = {
 	&command_sessions,
 	&command_kill,
 	&command_publish,
+	&command_home,
 	&command_history,
 	&command_why,
 	&command_suggest,

@@ -74,6 +74,7 @@ static void pass_option(struct walk *walk, size_t *index) {
 	strings_add(&walk->given, option->name);
 	if (!option->value) return;
 	const char *value = equals ? equals + 1 : walk->words[*index];
+	if (strcmp(option->value, "PROFILE") == 0) walk->completion->profile = value;
 	if (!equals && (*index)++ == walk->last) {
 		walk->value = option->value;
 		return;
@@ -158,13 +159,13 @@ static void offer_operand(struct walk *walk) {
 
 static void complete_command(const struct command *command, char *const *words, size_t first, size_t last,
 			     struct completion *completion) {
-	if (command->commands && first < last) {
-		const struct command *sub = command_lookup(command->commands, words[first]);
-		if (sub) complete_command(sub, words, first + 1, last, completion);
-		return;
-	}
-	if (command->commands) {
-		offer_commands(completion, command->commands);
+	const bool options = command->run && words[first][0] == '-';
+	if (command->commands && !options) {
+		const struct command *sub = first < last ? command_lookup(command->commands, words[first]) : NULL;
+		if (sub)
+			complete_command(sub, words, first + 1, last, completion);
+		else if (first == last)
+			offer_commands(completion, command->commands);
 		return;
 	}
 	struct walk walk = {.command = command,

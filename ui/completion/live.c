@@ -3,8 +3,11 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/fd.h"
 #include "base/memory.h"
 #include "completion/complete.h"
+#include "runner/home_list.h"
+#include "runner/homes.h"
 #include "runner/inside.h"
 #include "runner/project.h"
 #include "schema/grant.h"
@@ -144,6 +147,17 @@ void complete_profiles(struct completion *completion) {
 	CLEANUP_STRINGS struct strings profiles = {0};
 	policy_files_names(&profiles, NULL);
 	for (size_t i = 0; i < profiles.count; i++) complete_offer(completion, profiles.items[i], NULL);
+}
+
+/* What a tool has left: as `sbx home keep` takes it, relative to the home. */
+void complete_kept(struct completion *completion) {
+	const char *profile = completion->profile ? completion->profile : "default", *home = home_directory();
+	if (!home || !policy_is_profile_name(profile)) return;
+	CLEANUP_FREE char *place = homes_place(VIEW_HOME_OWN, home, profile, NULL);
+	CLEANUP_FD int folder = home_open(place, NULL);
+	CLEANUP_STRINGS struct strings names = {0};
+	if (folder >= 0) homes_names(folder, &names);
+	for (size_t i = 0; i < names.count; i++) complete_offer(completion, names.items[i], NULL);
 }
 
 void complete_permissions(struct completion *completion) {

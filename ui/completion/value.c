@@ -92,6 +92,7 @@ static const struct {
 	{"GRANT", complete_grants},
 	{"ID", complete_sessions_ever}, /* of a session, also one that has ended */
 	{"K", complete_variables},
+	{"PATH", complete_kept}, /* of a profile's own home */
 	{"PERM", complete_permission},
 	{"PORT", NULL},
 	{"PROFILE", complete_profiles},

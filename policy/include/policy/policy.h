@@ -110,6 +110,8 @@ const char *policy_description(const struct policy *policy, const char *permissi
 void policy_permission_names(const struct policy *policy, struct strings *names);
 /* -ENOENT with a sentence when it is one of the user's own that no file declares. */
 int policy_check_permission(const struct policy *policy, const struct permission *permission, struct error *error);
+/* Can a profile be called so? Then it is a name of a file, too, and none that is hidden. */
+bool policy_is_profile_name(const char *name);
 bool policy_has_profile(const struct policy *policy, const char *name);
 void policy_profile_names(const struct policy *policy, struct strings *ret_names);
 char *policy_profile_hint(const struct policy *policy, const char *name); /* "; did you mean \"npm\"?" or "" */

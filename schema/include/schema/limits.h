@@ -103,6 +103,8 @@ enum {
 	LIMIT_ENDING = 256,             /* grants that end in one turn of the broker's loop */
 	LIMIT_WALK = 2 * 1000 * 1000,   /* directory entries looked at for patterns below granted trees */
 	LIMIT_LINK_LOOK = 1000 * 1000,  /* and for links that a run has left, at its end */
+	LIMIT_HOME_DEPTH = 64,          /* folders in folders of a profile's own home that are entered at once */
+	LIMIT_KEEP = 100 * 1000,        /* names in a folder that `sbx home keep` copies: several large node_modules */
 	LIMIT_ARRIVALS = 128 * 1024,    /* folders of shown trees that are watched for names that are to be hidden */
 	LIMIT_HOST = 253,               /* bytes of a host name (RFC 1035 2.3.4, without the root's dot) */
 	LIMIT_HEADER = 32 * 1024,       /* bytes of an HTTP request's or response's header */

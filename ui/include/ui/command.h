@@ -39,7 +39,8 @@ struct command {
 	bool refuses_root;                     /* it needs the broker: refused inside a sandbox, too */
 	bool works_inside;                     /* not that */
 	int failure;                           /* exit status when it fails, where EXIT_NO is an answer; 0: EXIT_NO */
-	const struct command *const *commands; /* subcommands, NULL-terminated; then `run` is not used */
+	const struct command *const *commands; /* subcommands, NULL-terminated; or NULL */
+	/* NULL: it has subcommands, and does nothing without one. */
 	int (*run)(struct command_call *call, struct error *error);
 };
 

@@ -13,6 +13,7 @@
 
 char *human_time(int64_t wall_ms);        /* "2026-01-31 14:03:05" */
 char *human_duration(int64_t ms);         /* rounded down to the largest unit that says enough: "58m", "2d", "1h 5m" */
+char *human_size(uint64_t bytes);         /* "512 B", "1.5 kB", "12 MB" */
 char *human_path(const char *path);       /* "~/app" below the home directory; NULL stays "anywhere" */
 char *human_command(const char *command); /* each of its words that is such a path so: "cat ~/app/x" */
 char *human_end(const struct grant *grant,

@@ -26,6 +26,7 @@ struct completion {
 	const char *word;        /* what is being typed; borrowed */
 	const char *typed;       /* the part of it that is the value's beginning: behind "--name=" or "PERM=" */
 	const char *permission;  /* what a TARGET is a target of; or NULL */
+	const char *profile;     /* that an option before it names; or NULL */
 	struct strings operands; /* those before it */
 	size_t offered;          /* candidates, at most LIMIT_COMPLETIONS */
 	FILE *out;
@@ -43,6 +44,7 @@ void complete_offer(struct completion *completion, const char *value, const char
 
 /* What is in force, waits or runs now, as a broker tells it that runs already (live.c). */
 void complete_profiles(struct completion *completion);
+void complete_kept(struct completion *completion); /* names in a profile's own home */
 void complete_permissions(struct completion *completion);
 void complete_grants(struct completion *completion);
 void complete_prompts(struct completion *completion);
