@@ -116,7 +116,8 @@ static int copy_block(struct walk *walk, int from, int to, const char *path, siz
 	*ret_got = got > 0 ? (size_t)got : 0;
 	if (got < 0) return fails(walk, path, "reading");
 	if (!add_size(&walk->found.bytes, *ret_got) || walk->found.bytes > walk->shown->bytes) return has_changed(walk);
-	if (walk->keep->progress) walk->keep->progress(walk->keep->context, walk->found.bytes);
+	if (walk->keep->progress && !walk->keep->progress(walk->keep->context, walk->found.bytes))
+		return refuse(walk, ECANCELED, walk->keep->path, "was broken off: nothing of it was kept");
 	return fd_write_all(to, block, *ret_got, walk->error);
 }
 
@@ -125,7 +126,7 @@ static int copy_content(struct walk *walk, int from, int to, const char *path) {
 	int r = 0;
 	do r = copy_block(walk, from, to, path, &got);
 	while (r == 0 && got > 0);
-	if (r == 0 && fsync(to) < 0) r = fails(walk, path, "saving");
+	if (r == 0 && !walk->found.folder && fsync(to) < 0) r = fails(walk, path, "saving");
 	return r;
 }
 
@@ -255,6 +256,8 @@ int keep_copy(const struct keep *keep, const struct keep_thing *shown, struct er
 	const struct place place = {folder, name};
 	r = walk_name(&walk, keep->from, keep->path, keep->path, place, 0);
 	if (r == 0 && !is_as_shown(&walk)) r = has_changed(&walk);
+	/* of a folder once, for all: an fsync(2) for each of 100,000 files would take minutes */
+	if (r == 0 && shown->folder && syncfs(folder) < 0) r = fails(&walk, keep->path, "saving");
 	if (r == 0) r = put(&walk, place);
 	if (r < 0) take_away(place);
 	return r;

@@ -48,11 +48,11 @@ overview=$(man -P cat 1 sbx)
 commands=$(words "")
 while read -r command; do
 	subcommands=$(words "$command" "" | grep -E '^[a-z]+$' || true)
-	if "$sbx" "$command" --help | grep -q '^Commands:'; then
+	help=$("$sbx" "$command" --help)
+	if grep -q '^Commands:' <<<"$help"; then
 		for subcommand in $subcommands; do about "$command" "$subcommand"; done
-	else
-		about "$command"
 	fi
+	if grep -q '^Options:' <<<"$help"; then about "$command"; fi
 done <<<"$commands"
 
 for source in docs/*.scd; do

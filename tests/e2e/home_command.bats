@@ -86,6 +86,15 @@ for i in range(3000): os.mkdir("d"); os.chdir("d")' "$own/deep"
 	[[ $output =~ \>\ [0-9]+\ kB|\>\ 0\ B ]]
 }
 
+@test "completion offers what is in a profile's own home, as it can be shown" {
+	mkdir -p "$own/.config/newtool" "$own/../plain"
+	chmod 700 "$own/../plain"
+	touch "$own/.toolrc" "$own/.tool"$'\e' "$own/../plain/.other"
+	[ "$(sbx complete -- home keep "")" = ".config/newtool"$'\n'".toolrc" ]
+	[ "$(sbx complete -- home keep --profile plain .)" = .other ]
+	[ -z "$(sbx complete -- home keep --profile ../homes/plain .)" ]
+}
+
 @test "an unknown word and an operand too many are told" {
 	run sbx home liste
 	[ "$status" = 2 ]
@@ -247,13 +256,15 @@ for i in range(100): os.mkdir("d"); os.chdir("d")' "$own/deep"
 	type_line ""
 	sees 'status 1'
 	[ ! -e "$HOME/.toolrc" ]
-	type_line 'clear; sbx home keep .toolrc; echo "status $?"'
+	type_line 'clear; echo round$((1 + 1)); sbx home keep .toolrc; echo "status $?"'
+	sees '^round2$'
 	sees 'y/N'
 	type_line y
 	sees 'kept ~/.toolrc \(4 B\)'
 	sees 'status 0'
 	echo mine >"$HOME/.toolrc"
-	type_line 'clear; sbx home keep .toolrc; echo "status $?"'
+	type_line 'clear; echo round$((1 + 2)); sbx home keep .toolrc; echo "status $?"'
+	sees '^round3$'
 	sees 'own home\? \[y/N\]'
 	type_line y
 	sees 'Replace your file ~/.toolrc'
@@ -275,6 +286,16 @@ for i in range(100): os.mkdir("d"); os.chdir("d")' "$own/deep"
 	done
 	kill "$(<"$HOME/run/changing.pid")"
 	[ -z "$(find "$HOME" -maxdepth 1 -name '.sbx-keep-*')" ]
+}
+
+@test "keep: one that is broken off leaves nothing" {
+	head -c 400000000 /dev/zero >"$own/large"
+	sbx home keep --yes large >"$HOME/run/large.out" 2>&1 3>&- &
+	wait_for 20 compgen -G "$HOME/.sbx-keep-*"
+	kill -TERM $!
+	wait_for 20 gone $!
+	[ -z "$(find "$HOME" -maxdepth 1 -name '.sbx-keep-*')" ]
+	[ ! -e "$HOME/large" ]
 }
 
 @test "clear: shows and removes all, follows no link, and whatever the tool has made of it" {

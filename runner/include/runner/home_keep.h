@@ -29,11 +29,12 @@ struct keep_thing {
 };
 
 struct keep {
-	const char *home;                                /* the user's */
-	int from;                                        /* the profile's own, open */
-	const char *path;                                /* of keep_path */
-	bool replace;                                    /* a file that is there */
-	void (*progress)(void *context, uint64_t bytes); /* copied of what it is about; or NULL */
+	const char *home; /* the user's */
+	int from;         /* the profile's own, open */
+	const char *path; /* of keep_path */
+	bool replace;     /* a file that is there */
+	/* So much is copied of what it is about: false breaks it off, and nothing is kept (-ECANCELED). Or NULL. */
+	bool (*progress)(void *context, uint64_t bytes);
 	void *context;
 };
 

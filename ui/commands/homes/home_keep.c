@@ -1,5 +1,6 @@
 /* `sbx home keep`: have in the user's home what a tool has left in its profile's own. */
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -58,8 +59,7 @@ struct progress {
 	bool shown;
 };
 
-static void progress_tell(void *context, uint64_t bytes) {
-	struct progress *progress = context;
+static void progress_tell(struct progress *progress, uint64_t bytes) {
 	const int64_t now_ms = clock_ms(CLOCK_BOOTTIME);
 	if (now_ms < progress->next_ms || !isatty(STDERR_FILENO)) return;
 	CLEANUP_FREE char *done = human_size(bytes);
@@ -69,12 +69,35 @@ static void progress_tell(void *context, uint64_t bytes) {
 	progress->shown = true;
 }
 
+/* Signals that end us wait until the copy is whole, or away again. */
+static void endings_set(sigset_t *ret_set) {
+	sigemptyset(ret_set);
+	sigaddset(ret_set, SIGINT);
+	sigaddset(ret_set, SIGTERM);
+	sigaddset(ret_set, SIGHUP);
+}
+
+static bool is_ending(void) {
+	sigset_t endings, pending, both;
+	endings_set(&endings);
+	return sigpending(&pending) == 0 && sigandset(&both, &endings, &pending) == 0 && !sigisemptyset(&both);
+}
+
+static bool progress_made(void *context, uint64_t bytes) {
+	progress_tell(context, bytes);
+	return !is_ending();
+}
+
 static int copy(struct keep *keep, const struct keep_thing *thing, struct error *error) {
+	sigset_t endings, before;
 	struct progress progress = {.whole = thing->bytes, .next_ms = clock_ms(CLOCK_BOOTTIME) + PROGRESS_AFTER_MS};
-	keep->progress = progress_tell;
+	keep->progress = progress_made;
 	keep->context = &progress;
+	endings_set(&endings);
+	sigprocmask(SIG_BLOCK, &endings, &before);
 	int r = keep_copy(keep, thing, error);
 	if (progress.shown) fputs("\r\033[K", stderr);
+	sigprocmask(SIG_SETMASK, &before, NULL); /* we may end here */
 	return r;
 }
 
