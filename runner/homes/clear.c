@@ -98,5 +98,6 @@ int home_clear(int folder, struct error *error) {
 		if (fd < 0) return error_errno(error, "opening the home");
 		clear_folder(&clearing, fd, 0);
 	} while (clearing.gone > 0);
+	fchmod(folder, 0700); /* a tool may have changed it, and then no sandbox begins in it */
 	return clearing.stayed > 0 ? error_set(error, fault.code, "%s", fault.message) : 0;
 }

@@ -60,6 +60,6 @@ void home_list_finish(struct home_list *list) {
 }
 
 int home_open(const char *folder, struct error *error) {
-	const struct file_demand demand = {.kind = S_IFDIR, .owner = geteuid(), .never = 0022};
+	const struct file_demand demand = {.kind = S_IFDIR, .owner = geteuid()};
 	return file_open_demanded(AT_FDCWD, folder, folder, &demand, error);
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # `sbx home`: what is in the homes that profiles have of their own, what is kept of it, and what is removed.
-# shellcheck disable=SC2088 # ~ is what it prints
+# shellcheck disable=SC2016,SC2088 # $ is for the terminal's shell, ~ is what is printed
 
 load helper
 load tmux
@@ -324,6 +324,16 @@ for i in range(3000): os.mkdir("d"); os.chdir("d")' "$own"
 	contains "$output" "'sbx home' lists those that there are"
 	run sbx home clear ../homes --yes
 	[ "$status" = 2 ]
+}
+
+@test "a tool that opens its home to others hides nothing by it, and clear mends it" {
+	touch "$own/.toolrc"
+	chmod 777 "$own"
+	run sbx home
+	contains "$output" "~/.toolrc"
+	run sbx home clear default --yes
+	[ "$status" = 0 ]
+	[ "$(stat -c %a "$own")" = 700 ]
 }
 
 @test "clear: a project's home" {

@@ -2,7 +2,8 @@
  * home_clear: remove all that is in a home.
  *
  * Promises: by descriptors, below the folder alone: no link is followed and no mount crossed, whatever is renamed
- * meanwhile. Nothing that is as deep or as locked (mode 0000) as a tool likes stays. The folder itself stays.
+ * meanwhile. Nothing that is as deep or as locked (mode 0000) as a tool likes stays. The folder itself stays,
+ * with mode 0700.
  */
 #pragma once
 

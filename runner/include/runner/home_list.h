@@ -1,8 +1,8 @@
 /*
  * home_list: the homes that profiles have of their own, and one of them opened.
  *
- * Promises: only what sbx's own folder has; nothing in a home is looked at. A folder that isn't the user's alone is no
- * home.
+ * Promises: only what sbx's own folder has; nothing in a home is looked at. A link, or what isn't the user's, is no
+ * home. Its mode says nothing: a tool can change that.
  */
 #pragma once
 

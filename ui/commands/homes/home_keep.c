@@ -158,6 +158,7 @@ static int keep_item(const struct keep *from, const struct values *values, const
 	CLEANUP_FREE char *size = human_size(item->thing.bytes);
 	struct keep keep = *from;
 	printf("%s: %s\n", item->shown, words);
+	fflush(stdout);
 	int r = may_keep(values, item, error);
 	*ret_kept = r > 0;
 	if (r < 0) return r;
