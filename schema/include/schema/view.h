@@ -48,8 +48,8 @@ struct view_pair {
 	char *name, *value;
 };
 
-/* A home that is empty and goes with the sandbox; one of the profile's that lasts; one of the profile's for each project
- * that lasts; none. */
+/* A home that is empty and goes with the sandbox; one of the profile's that lasts; one of the profile's for each
+ * project that lasts; none. */
 enum view_home { VIEW_HOME_EPHEMERAL, VIEW_HOME_OWN, VIEW_HOME_PROJECT, VIEW_HOME_HIDDEN };
 enum view_network { VIEW_NETWORK_NATIVE, VIEW_NETWORK_PROXY, VIEW_NETWORK_NONE, VIEW_NETWORK_HOST };
 enum view_doorbell { VIEW_DOORBELL_AUTO, VIEW_DOORBELL_TRAPS, VIEW_DOORBELL_NONE };
