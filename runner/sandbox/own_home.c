@@ -135,7 +135,18 @@ static int enter(int folder, const char *home, const struct plan *plan) {
 	return r;
 }
 
+/* A tool can change the mode of its home, and would keep the next run out. */
+static void restore_mode(const char *place) {
+	CLEANUP_FD int folder = open(place, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	struct stat status;
+	char name[32];
+	if (folder < 0 || fstat(folder, &status) < 0 || status.st_uid != geteuid()) return;
+	snprintf(name, sizeof name, "/proc/self/fd/%d", folder);
+	if ((status.st_mode & 07777) != 0700) chmod(name, 0700);
+}
+
 int own_home_enter(const char *place, const char *home, const struct plan *plan, int *ret_fd, struct error *error) {
+	restore_mode(place);
 	CLEANUP_FD int folder = file_open_private_directory(place, error);
 	if (folder < 0) return error_prefix(error, "the profile's own home");
 	const int r = enter(folder, home, plan);

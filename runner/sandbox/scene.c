@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "base/path.h"
 #include "base/text.h"
@@ -357,6 +358,20 @@ static int make_plan(struct scene *scene, struct session *session, struct error 
 	}
 }
 
+/* Who has run something before there were homes that last. */
+static void tell_of_homes(const struct scene *scene, const struct session *session) {
+	CLEANUP_FREE char *state = homes_state(scene->home);
+	if (scene->home_kind == VIEW_HOME_OWN && session_id(session) > 1 && !file_is_in(state, "homes"))
+		log_notice("each profile has a home of its own that lasts now: sbx home lists what is in it, and "
+			   "'home: ephemeral' in your policy has it as it was");
+}
+
+static int enter_home(struct scene *scene, const struct session *session, struct error *error) {
+	if (!scene->own_home || scene->options->print_plan) return 0;
+	tell_of_homes(scene, session);
+	return own_home_enter(scene->own_home, scene->home, &scene->plan, &scene->residence, error);
+}
+
 int scene_complete(struct scene *scene, struct session *session, int *ret_status, struct error *error) {
 	const bool asks = scene->curtain || scene->trapped;
 	if (programs_deny(scene->view, asks, scene->command.path) ||
@@ -371,8 +386,7 @@ int scene_complete(struct scene *scene, struct session *session, int *ret_status
 	scene->own_home = homes_place(scene->home_kind, scene->home, scene->view->profile, scene->project.project);
 	int r = check_project(scene, session, error);
 	if (r == 0) r = make_plan(scene, session, error);
-	if (r == 0 && scene->own_home && !scene->options->print_plan)
-		r = own_home_enter(scene->own_home, scene->home, &scene->plan, &scene->residence, error);
+	if (r == 0) r = enter_home(scene, session, error);
 	if (r < 0) return r;
 	scene->home_inside = string_copy(scene->view->home == VIEW_HOME_HIDDEN ? "/tmp" : scene->home);
 	if (!can_start(scene, scene->command.path)) {

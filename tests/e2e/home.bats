@@ -19,7 +19,7 @@ setup_file() {
 
 setup() {
 	cd "$HOME/project" || return
-	rm -rf "$HOME/.local/state/sbx/homes" "$HOME/.local/state/sbx/projects" "$HOME/.config/hub9" "$HOME/.local/share/thing"
+	rm -rf "$HOME"/.local/state/sbx/{homes,projects}/* "$HOME/.config/hub9" "$HOME/.local/share/thing"
 }
 
 # The folder of a profile's own home.
@@ -41,6 +41,17 @@ own() {
 	# another profile has another one
 	run sbx run --profile plain -- sh -c 'ls -A ~'
 	lacks "$output" .newtool
+}
+
+@test "who has run something before homes lasted is told once" {
+	sbx run --profile thrown -- true # as all did
+	rm -rf "$HOME/.local/state/sbx/homes"
+	run sbx run -- true
+	[ "$output" = "sbx: each profile has a home of its own that lasts now: sbx home lists what is in it, and 'home: ephemeral' in your policy has it as it was" ]
+	run sbx run -- true
+	[ "$output" = "" ]
+	run sbx run --profile plain -- true
+	[ "$output" = "" ]
 }
 
 @test "home: project is one for each project" {

@@ -195,9 +195,17 @@ static void a_place_of_others_is_refused(void **state) {
 	make_plan(&plan);
 	assert_int_equal(symlink(top, place), 0);
 	assert_true(own_home_enter(place, home, &plan, &fd, NULL) < 0);
-	folder("wide", 0777);
-	assert_true(own_home_enter(open_to_all, home, &plan, &fd, NULL) < 0);
 	assert_int_equal(fd, -1);
+	/* but one whose mode a tool has changed is put right */
+	folder("wide", 0777);
+	struct stat status;
+	assert_int_equal(own_home_enter(open_to_all, home, &plan, &fd, NULL), 0);
+	assert_int_equal(stat(open_to_all, &status), 0);
+	assert_int_equal(status.st_mode & 07777, 0700);
+	assert_int_equal(chmod(open_to_all, 0), 0);
+	fd_close(fd);
+	assert_int_equal(own_home_enter(open_to_all, home, &plan, &fd, NULL), 0);
+	fd_close(fd);
 }
 
 int main(void) {
