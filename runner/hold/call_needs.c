@@ -144,8 +144,7 @@ static bool is_masked_open(const struct judge *judge, const struct sight *sight,
 }
 
 static bool lands(const struct judge *judge, const char *path) {
-	const bool exclusive = judge->call->class == CALL_OPEN && judge->call->exclusive;
-	return judge->world->lands(judge->world->context, path, exclusive);
+	return judge->world->lands(judge->world->context, path);
 }
 
 /* What would be made in the sandbox's own folders where nobody looks for it is made on the host. True: it is so. A link
@@ -230,9 +229,19 @@ static bool judge_lost(struct judge *judge, const struct sight *sight, const cha
 	return true;
 }
 
+/* It is a mount point, which would be busy: what goes is what the run has made on the host. */
+static bool is_made_here(const struct judge *judge, const char *path) {
+	const struct call *call = judge->call;
+	return !call->paths[1] && call->removes[0] && judge->world->made(judge->world->context, path);
+}
+
 /* A name that comes or goes changes its folder; one that is a mount point of its own (a mask) has to go first. */
 static void judge_name(struct judge *judge, size_t which, const char *path) {
 	const bool makes = is_made(judge->call, which);
+	if (is_made_here(judge, path)) {
+		judge->needs->made = true;
+		return;
+	}
 	note_made(judge, path, makes);
 	const struct sight sight = sight_of(judge, path, makes);
 	/* EEXIST: `mv FOLDER ROOT/` tries that first */

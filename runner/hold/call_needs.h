@@ -31,10 +31,10 @@ struct call_world {
 	bool (*exists)(void *context, const char *path);
 	/* Nothing is there, or an empty folder, which a rename replaces. */
 	bool (*vacant)(void *context, const char *path);
-	/* In the sandbox: nothing is at the path, and its folder is one that nobody but sbx has made, or a home. But
-	 * for a name that must be new (O_EXCL) beside a file of the host's, which is a temporary one of who saves that.
-	 */
-	bool (*lands)(void *context, const char *path, bool exclusive);
+	/* In the sandbox: nothing is at the path, and its folder is one that nobody but sbx has made, or a home. */
+	bool (*lands)(void *context, const char *path);
+	/* What the sandbox has at the path was made on the host for a call of this run. */
+	bool (*made)(void *context, const char *path);
 	/* A masked name below the folder; borrowed for as long as the needs are used. NULL: none, and without this
 	 * function it is the folder that is asked about. */
 	const char *(*mask_below)(void *context, const char *folder);

@@ -19,9 +19,20 @@
 /* Of what an open(2) makes and how: it isn't made once more, and a descriptor of ours never survives execve(2). */
 enum { MAKING = O_CREAT | O_EXCL | O_NOFOLLOW, OF_DESCRIPTOR = O_CLOEXEC };
 
-static const char *path_of(const struct trap *trap) {
+const char *host_make_path(const struct trap *trap) {
 	const struct call *call = &trap->call;
 	return call->class == CALL_NAMES && call->makes[1] ? call->paths[1] : call->paths[0];
+}
+
+bool host_make_removes(const struct trap *trap) {
+	return trap->call.class == CALL_NAMES && trap->call.removes[0];
+}
+
+static int remove_name(const struct trap *trap, int folder, const char *name) {
+	const struct call_raw *raw = &trap->raw;
+	const bool at = string_equal(trap->call.name, "unlinkat") && (raw->arguments[2] & AT_REMOVEDIR);
+	const int flags = at || string_equal(trap->call.name, "rmdir") ? AT_REMOVEDIR : 0;
+	return unlinkat(folder, name, flags) < 0 ? errno : 0;
 }
 
 static mode_t mode_of(const struct trap *trap) {
@@ -62,12 +73,14 @@ static int make_folder(int folder, const char *name, mode_t mode) {
 }
 
 int host_make(const struct trap *trap) {
-	const char *path = path_of(trap), *name = trap->call.name;
-	const mode_t mode = trap->call.text ? 0 : mode_of(trap);
+	const char *path = host_make_path(trap), *name = trap->call.name;
+	const bool removes = host_make_removes(trap);
+	const mode_t mode = removes || trap->call.text ? 0 : mode_of(trap);
 	CLEANUP_FREE char *above = path_parent(path);
 	CLEANUP_FD int root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	CLEANUP_FD int folder = file_reach(root, above[1] ? above + 1 : ".", O_DIRECTORY);
 	if (folder < 0) return errno == ENOENT || errno == EACCES ? errno : EROFS;
+	if (removes) return remove_name(trap, folder, path_name(path));
 	if (trap->call.text) return symlinkat(trap->call.text, folder, path_name(path)) < 0 ? errno : 0;
 	if (string_starts(name, "mkdir")) return make_folder(folder, path_name(path), mode);
 	return make_file(trap, folder, path_name(path), mode);
@@ -76,7 +89,7 @@ int host_make(const struct trap *trap) {
 /* By its name alone first: a node of the curtain, which we serve ourselves, or a pipe would keep us waiting. */
 int host_make_open(const struct trap *trap, const struct trap_rules *rules) {
 	const int flags = (int)(flags_of(trap) & ~(uint64_t)MAKING) | OF_DESCRIPTOR;
-	CLEANUP_FD int file = file_reach(rules->root, path_of(trap) + 1, 0);
+	CLEANUP_FD int file = file_reach(rules->root, host_make_path(trap) + 1, 0);
 	char name[32];
 	struct stat status;
 	if (file < 0) return -errno;

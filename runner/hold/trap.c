@@ -251,21 +251,7 @@ static bool look_straight(int at, const char *name, struct statx *ret_status) {
 	return statx(at, name, flags, STATX_TYPE | STATX_MODE, ret_status) == 0;
 }
 
-/* Does the folder have a file that is mounted there? */
-static bool has_mounted_file(int folder) {
-	const int fd = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *stream = fd < 0 ? NULL : mem_expect(fdopendir(fd));
-	bool found = false;
-	for (const struct dirent *entry; stream && !found && (entry = readdir(stream));) {
-		struct statx status;
-		found = look_straight(fd, entry->d_name, &status) && S_ISREG(status.stx_mode) &&
-			(status.stx_attributes & STATX_ATTR_MOUNT_ROOT);
-	}
-	if (stream) closedir(stream);
-	return found;
-}
-
-static bool lands(void *context, const char *path, bool exclusive) {
+static bool lands(void *context, const char *path) {
 	const struct judge *judge = context;
 	CLEANUP_FREE char *folder = path_parent(path);
 	CLEANUP_FD int root = judge->rules->root < 0 ? lead_root(judge->trap->thread) : -1;
@@ -274,8 +260,12 @@ static bool lands(void *context, const char *path, bool exclusive) {
 	if (at < 0) return errno != ENOENT && errno != ENOTDIR;
 	if (look_straight(at, path_name(path), &status)) return false;
 	if (errno != ENOENT || !look_straight(at, ".", &status)) return true;
-	if (status.stx_attributes & STATX_ATTR_MOUNT_ROOT) return true;
-	return point_has_mode(status.stx_mode, 0) && !(exclusive && has_mounted_file(at));
+	return point_has_mode(status.stx_mode, 0) || (status.stx_attributes & STATX_ATTR_MOUNT_ROOT);
+}
+
+static bool was_made(void *context, const char *path) {
+	const struct judge *judge = context;
+	return judge->view->made && judge->view->made(judge->view->makers, path);
 }
 
 /* What can't be told is asked about; a node of the curtain is not asked what it stands for. */
@@ -348,6 +338,7 @@ enum trap_end trap_judge(const struct trap_rules *rules, const struct trap *trap
 					 .exists = host_has,
 					 .vacant = host_lacks,
 					 .lands = lands,
+					 .made = was_made,
 					 .mask_below = view->mask_below ? mask_below : NULL,
 					 .is_program = is_program,
 					 .programs = find_programs,

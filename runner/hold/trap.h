@@ -65,6 +65,8 @@ enum trap_end {
 struct trap_view {
 	struct sight (*sight)(void *context, const char *path);
 	const char *(*mask_below)(void *context, const char *folder); /* as call_needs.h has it; or NULL */
+	bool (*made)(void *makers, const char *path);                 /* likewise */
+	void *makers;
 	void *context;
 };
 

@@ -53,6 +53,7 @@
 enum {
 	TRAPS_TURN = 64, /* calls taken before the rest of the loop has its turn */
 	DESK_MOST = 64,
+	DESK_MADE = 1000,
 	TRAPS_WITHHELD_MS = 10, /* between looks while the clearance is withheld */
 	TRAPS_ALLOWED_MOST = 1000,
 	TRAPS_JUDGED_MOST = 16, /* times that what a call was allowed may bring something more to ask about */
@@ -91,6 +92,7 @@ struct desk {
 	bool told;              /* that it can't be used */
 	bool over;              /* traps_free: nobody takes what is handed over */
 	struct traps_view view; /* its `seen` is NULL while there is none */
+	struct strings made;    /* on the host, for calls of this run */
 	bool (*behind)(void *context);
 	void *behind_context;
 };
@@ -208,6 +210,30 @@ static struct sight glance_at(void *context, const char *path) {
 	return sight;
 }
 
+static bool was_made(void *context, const char *path) {
+	struct desk *desk = context;
+	pthread_mutex_lock(&desk->lock);
+	const bool made = strings_contain(&desk->made, path);
+	pthread_mutex_unlock(&desk->lock);
+	return made;
+}
+
+static void note_made(struct desk *desk, const char *path) {
+	pthread_mutex_lock(&desk->lock);
+	if (desk->made.count < DESK_MADE && !strings_contain(&desk->made, path)) strings_add(&desk->made, path);
+	pthread_mutex_unlock(&desk->lock);
+}
+
+/* On the loop. */
+static struct trap_view view_of(const struct traps *traps) {
+	const struct traps_options *options = &traps->options;
+	return (struct trap_view){.sight = options->sight,
+				  .mask_below = options->mask_below,
+				  .context = options->context,
+				  .made = was_made,
+				  .makers = traps->desk};
+}
+
 static void desk_wake(const struct desk *desk) {
 	static const uint64_t one = 1;
 	(void)!write(desk->handed, &one, sizeof one); /* can't fail short of 2^64 */
@@ -239,7 +265,7 @@ static bool settle(struct desk *desk, const struct trap_rules *rules, const stru
 		answer(desk, trap->id, trap->code);
 		return true;
 	}
-	const struct trap_view view = {.sight = glance_at, .context = &glance};
+	const struct trap_view view = {.sight = glance_at, .context = &glance, .made = was_made, .makers = desk};
 	const enum trap_end end = trap_judge(rules, trap, &view, &needs);
 	if (end == TRAP_NEEDS || end == TRAP_MAKES || glance.blind || trap->call.set_id || trap->links) return false;
 	if (end == TRAP_GOES_ON) return let_go_on(desk, trap->id);
@@ -298,6 +324,7 @@ static void on_received(void *context, const struct seccomp_notif *received, str
 }
 
 static void desk_free(struct desk *desk) {
+	strings_finish(&desk->made);
 	pthread_cond_destroy(&desk->taken);
 	pthread_mutex_destroy(&desk->lock);
 	fd_close(desk->handed);
@@ -366,9 +393,8 @@ static void hold_next(struct trapped *trapped) {
 
 /* A folder that was granted for the call may have masks: what it is about to make there is asked about, too. */
 static bool needs_more(struct trapped *trapped) {
-	const struct traps_options *options = &trapped->traps->options;
 	const struct trap_rules rules = rules_of(trapped->traps->desk);
-	const struct trap_view view = {options->sight, options->mask_below, options->context};
+	const struct trap_view view = view_of(trapped->traps);
 	CLEANUP_CALL_NEEDS struct call_needs needs = {.count = 0};
 	if (trapped->trap.call.class != CALL_NAMES && !trapped->trap.call.create) return false;
 	const enum trap_end end = trap_judge(&rules, &trapped->trap, &view, &needs);
@@ -454,6 +480,7 @@ static enum making make(struct trapped *trapped) {
 		return MAKING_FAILED;
 	}
 	trapped->made = true;
+	if (!host_make_removes(trap)) note_made(trapped->traps->desk, host_make_path(trap));
 	options->remake(options->context, on_mounted, trapped);
 	return MAKING;
 }
@@ -566,7 +593,7 @@ static enum judged judge(struct traps *traps, struct trapped *trapped) {
 	}
 	if (!is_waiting(traps->desk, trap->id)) return JUDGED;
 	if (options->called) options->called(options->context, trap->thread);
-	const struct trap_view view = {options->sight, options->mask_below, options->context};
+	const struct trap_view view = view_of(trapped->traps);
 	const enum trap_end end = trap_judge(&rules, trap, &view, &trapped->needs);
 	trapped->makes = trapped->needs.made;
 	switch (end) {

@@ -407,6 +407,7 @@ bool sights_plain(const struct sights *sights, const char *path) {
 	const ptrdiff_t index = nearest(&mounts, path);
 	const struct mount *mount = index < 0 ? NULL : sights->mounts[index];
 	if (!mount || mode_of_mount(mount, VIEW_ASK) != VIEW_WRITE || sights->any_name) return false;
+	if (string_equal(mount->path, path)) return false; /* it may go as its mount does (host_make.h) */
 	bool ask_write;
 	const bool given = sights_rule(sights, sights->view, path, &ask_write) == VIEW_WRITE;
 	if (would_be_lost(sights, mount, path, given)) return false;

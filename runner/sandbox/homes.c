@@ -58,8 +58,19 @@ static bool is_told(int folder, const char *name, const char *path) {
 	return !(S_ISDIR(status.stx_mode) && home_has_folder("", path)) && !point_is_made(&status);
 }
 
+/* Of the home's own folders, not of what is mounted there. */
+static int open_folder(int home, const char *folder) {
+	const int fd = file_reach(home, folder[0] ? folder + 1 : ".", O_DIRECTORY);
+	struct statx status;
+	if (fd < 0 || !folder[0]) return fd;
+	const int r = statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE, &status);
+	if (r == 0 && !(status.stx_attributes & STATX_ATTR_MOUNT_ROOT)) return fd;
+	fd_close(fd);
+	return -1;
+}
+
 static void add_names(int home, const char *folder, struct strings *names) {
-	CLEANUP_FD int at = file_reach(home, folder[0] ? folder + 1 : ".", O_DIRECTORY);
+	CLEANUP_FD int at = open_folder(home, folder);
 	const int fd = at < 0 ? -1 : openat(at, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *stream = fd < 0 ? NULL : mem_expect(fdopendir(fd));
 	for (const struct dirent *entry; stream && names->count < HOMES_NAMES_MAX && (entry = readdir(stream));) {

@@ -396,7 +396,8 @@ print("still reads", "in " in reader.read(), flush=True)
 	run timeout 50 sbx run --profile default -- vim -u NONE -N -es -c '%s/^in/edited in/' -c wq "$here/file"
 	cat "$HOME/run/agent.asked"
 	[ "$(cat "$here/file")" = "edited in $here" ]
-	[ "$(jq -r .permission "$HOME/run/agent.asked" | xargs)" = "fs:read fs:write" ]
+	# with traps the folder is there for the file alone: vim's temporary files are asked about, too
+	[ "${SBX_TEST_DOORBELL:-auto}" = traps ] || [ "$(jq -r .permission "$HOME/run/agent.asked" | xargs)" = "fs:read fs:write" ]
 }
 
 @test "a granted tree is read-only for a write that a rule asks about: held, allowed, goes on" {

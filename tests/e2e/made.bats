@@ -143,3 +143,29 @@ for make in lambda: socket.socket(socket.AF_UNIX).bind(home + "/newsocket"), lam
 	[ ! -e "$(own)/newpipe" ]
 	[ ! -e "$HOME/newpipe" ]
 }
+
+@test "what the tool has made it can remove and move" {
+	sbx grant fs:write "$HOME/newone"
+	sbx grant fs:write "$HOME/newtwo"
+	sbx grant fs:write "$HOME/newdir"
+	run sbx run -- sh -ec 'cd; echo 1 >newone; mv newone newtwo; ! test -e newone; cat newtwo; rm newtwo; ! test -e newtwo
+		mkdir newdir; echo x >newdir/x; rm -r newdir; ! test -e newdir; echo again >newone; cat newone'
+	echo "$output"
+	[ "$status" = 0 ]
+	[ "$output" = 1$'\n'again ]
+	[ ! -e "$HOME/newtwo" ] && [ ! -e "$HOME/newdir" ]
+	[ "$(<"$HOME/newone")" = again ]
+}
+
+@test "nothing that is made beside the project vanishes: cp, mv, mktemp beside a file of the host's" {
+	cd "$HOME/src/app"
+	echo host >"$HOME/src/file"
+	echo precious >q
+	answers user "allow=fs:write=*"
+	run sbx run -- sh -c 'cp q ../first && mv q ../second && cat ../second'
+	answers_end user
+	[ "$status" = 0 ]
+	[ "$(<"$HOME/src/first")" = precious ]
+	[ "$(<"$HOME/src/second")" = precious ]
+	[ ! -e "$(own)/src/second" ] || [ ! -s "$(own)/src/second" ]
+}

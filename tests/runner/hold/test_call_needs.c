@@ -54,9 +54,14 @@ static bool vacant(void *context, const char *path) {
 	return !exists(context, path) || strstr(path, "empty") != NULL;
 }
 
-static bool lands(void *context, const char *path, bool exclusive) {
+static bool lands(void *context, const char *path) {
 	(void)context;
-	return strstr(path, "new") != NULL && !exclusive;
+	return strstr(path, "new") != NULL;
+}
+
+static bool made(void *context, const char *path) {
+	(void)context;
+	return strcmp(path, "/w/made-here") == 0;
 }
 
 static const char *mask_below(void *context, const char *folder) {
@@ -88,6 +93,7 @@ static char *needs_text(const struct call *call, unsigned wanted) {
 					 .exists = exists,
 					 .vacant = vacant,
 					 .lands = lands,
+					 .made = made,
 					 .mask_below = mask_below,
 					 .is_program = is_program,
 					 .programs = programs};
@@ -419,7 +425,20 @@ static void what_would_be_lost_is_made_on_the_host(void **state) {
 		{{.class = CALL_OPEN, .create = true, .paths = {(char *)"/lost/given-new"}}, " made"},
 		{{.class = CALL_OPEN, .write = true, .create = true, .paths = {(char *)"/lost/there"}}, ""},
 		{{.class = CALL_OPEN, .write = true, .paths = {(char *)"/lost/new"}}, ""},
-		{{.class = CALL_OPEN, .create = true, .exclusive = true, .paths = {(char *)"/lost/new"}}, ""},
+		{{.class = CALL_OPEN, .create = true, .exclusive = true, .paths = {(char *)"/lost/new"}},
+		 "write /lost/new made"},
+		{{.class = CALL_NAMES,
+		  .name = "unlink",
+		  .removes = {true},
+		  .paths = {(char *)"/w/made-here"},
+		  .ways = {(char *)"x"}},
+		 " made"},
+		{{.class = CALL_NAMES,
+		  .name = "unlink",
+		  .removes = {true},
+		  .paths = {(char *)"/w/other"},
+		  .ways = {(char *)"x"}},
+		 ""},
 		{{.class = CALL_OPEN, .write = true, .create = true, .nameless = true, .paths = {(char *)"/lost/new"}},
 		 ""},
 		{{.class = CALL_NAMES,
