@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # F1: most names that are made are let go on by a look at the path alone (runner/plan/lead.h, lead_straight), before anything else is
 # looked at. Here are ways to a name that is asked about, and that nobody allows, which such a look could take for another one.
+# shellcheck disable=SC2030,SC2031 # each test has variables of its own
 
 load helper
 
