@@ -54,10 +54,19 @@ int file_write(const char *path, const char *bytes, size_t size, mode_t mode, st
 	return 0;
 }
 
-int file_reach(int at, const char *path, int flags) {
+static int reach(int at, const char *path, int flags, uint64_t resolve) {
 	const struct open_how how = {.flags = (unsigned)(O_PATH | O_CLOEXEC | O_NOFOLLOW | flags),
-				     .resolve = RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS};
+				     .resolve = RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS | resolve};
 	return (int)syscall(SYS_openat2, at, path, &how, sizeof how);
+}
+
+int file_reach(int at, const char *path, int flags) {
+	return reach(at, path, flags, 0);
+}
+
+int file_reach_cached(int at, const char *path, int flags) {
+	const int fd = reach(at, path, flags, RESOLVE_CACHED);
+	return fd < 0 && errno == EINVAL ? reach(at, path, flags, 0) : fd;
 }
 
 int file_make_directories(const char *path, struct error *error) {

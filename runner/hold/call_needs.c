@@ -235,6 +235,13 @@ static bool is_made_here(const struct judge *judge, const char *path) {
 	return !call->paths[1] && call->removes[0] && judge->world->made(judge->world->context, path);
 }
 
+/* A folder of the sandbox's own with mounts in it is where the plan says, or what is in them would be judged by another
+ * name. */
+static bool is_scaffolding(const struct judge *judge, const struct sight *sight) {
+	const struct call *call = judge->call;
+	return call->paths[1] && sight->leads && !sight->hosts && sight->mode == VIEW_WRITE;
+}
+
 /* A name that comes or goes changes its folder; one that is a mount point of its own (a mask) has to go first. */
 static void judge_name(struct judge *judge, size_t which, const char *path) {
 	const bool makes = is_made(judge->call, which);
@@ -244,6 +251,10 @@ static void judge_name(struct judge *judge, size_t which, const char *path) {
 	}
 	note_made(judge, path, makes);
 	const struct sight sight = sight_of(judge, path, makes);
+	if (judge->call->removes[which] && is_scaffolding(judge, &sight)) {
+		judge->needs->code = EBUSY;
+		return;
+	}
 	/* EEXIST: `mv FOLDER ROOT/` tries that first */
 	if (makes && judge->call->exclusive && sight.hosts && exists(judge, path)) return;
 	if (makes && is_masked(judge, &sight, path)) {

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <linux/seccomp.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -56,7 +57,17 @@ static mode_t mode_until_opened(const struct trap *trap, mode_t mode) {
 	return (mode & 0777) | (trap->call.class == CALL_OPEN ? S_IRUSR | S_IWUSR : 0);
 }
 
+/* As open(2) has it of what can be no file. */
+static int check_way(const struct trap *trap) {
+	const char *way = trap->call.ways[0];
+	if (trap->call.class != CALL_OPEN) return 0;
+	if (flags_of(trap) & O_DIRECTORY) return EINVAL;
+	return way && *way && way[strlen(way) - 1] == '/' ? EISDIR : 0;
+}
+
 static int make_file(const struct trap *trap, int folder, const char *name, mode_t mode) {
+	const int code = check_way(trap);
+	if (code != 0) return code;
 	CLEANUP_FD int fd = openat(folder, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	return fd < 0 || fchmod(fd, mode_until_opened(trap, mode)) < 0 ? errno : 0;
 }
@@ -89,7 +100,7 @@ int host_make(const struct trap *trap) {
 /* By its name alone first: a node of the curtain, which we serve ourselves, or a pipe would keep us waiting. */
 int host_make_open(const struct trap *trap, const struct trap_rules *rules) {
 	const int flags = (int)(flags_of(trap) & ~(uint64_t)MAKING) | OF_DESCRIPTOR;
-	CLEANUP_FD int file = file_reach(rules->root, host_make_path(trap) + 1, 0);
+	CLEANUP_FD int file = file_reach_cached(rules->root, host_make_path(trap) + 1, 0);
 	char name[32];
 	struct stat status;
 	if (file < 0) return -errno;

@@ -255,9 +255,11 @@ static bool lands(void *context, const char *path) {
 	const struct judge *judge = context;
 	CLEANUP_FREE char *folder = path_parent(path);
 	CLEANUP_FD int root = judge->rules->root < 0 ? lead_root(judge->trap->thread) : -1;
-	CLEANUP_FD int at = file_reach(root < 0 ? judge->rules->root : root, folder[1] ? folder + 1 : ".", O_DIRECTORY);
+	const int top = root < 0 ? judge->rules->root : root;
+	CLEANUP_FD int at = file_reach_cached(top, folder[1] ? folder + 1 : ".", O_DIRECTORY);
 	struct statx status;
 	if (at < 0) return errno != ENOENT && errno != ENOTDIR;
+	if (judge->rules->curtain != 0 && lead_device(at) == judge->rules->curtain) return false;
 	if (look_straight(at, path_name(path), &status)) return false;
 	if (errno != ENOENT || !look_straight(at, ".", &status)) return true;
 	return point_has_mode(status.stx_mode, 0) || (status.stx_attributes & STATX_ATTR_MOUNT_ROOT);

@@ -98,6 +98,16 @@ static void put_aside(int folder, const char *name, const struct statx *status) 
 	}
 }
 
+/* A tool can change the mode of what is its own, and would keep the next run out. */
+static void restore_mode(int at, const char *path, mode_t wanted) {
+	CLEANUP_FD int folder = openat(at, path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	struct stat status;
+	char name[32];
+	if (folder < 0 || fstat(folder, &status) < 0 || status.st_uid != geteuid()) return;
+	snprintf(name, sizeof name, "/proc/self/fd/%d", folder);
+	if ((status.st_mode & 07777) != wanted) chmod(name, wanted);
+}
+
 /* What would be in a mount's way, as a tool has made something else by its name or above it: the host's wins. */
 static void clear_way(int folder, const char *home, const struct mount *mount) {
 	const char *path = mount->path + strlen(home) + 1;
@@ -107,6 +117,8 @@ static void clear_way(int folder, const char *home, const struct mount *mount) {
 		CLEANUP_FREE char *name = string_copy_bytes(path, (size_t)(end - path));
 		struct statx status;
 		if (statx(folder, name, AT_SYMLINK_NOFOLLOW, STATX_BASIC_STATS, &status) < 0) return;
+		if (S_ISDIR(status.stx_mode) && (status.stx_mode & S_IRWXU) != S_IRWXU)
+			restore_mode(folder, name, POINT_FOLDER);
 		if (*end ? S_ISDIR(status.stx_mode) : fits(mount, &status)) continue;
 		put_aside(folder, name, &status);
 		return;
@@ -135,18 +147,8 @@ static int enter(int folder, const char *home, const struct plan *plan) {
 	return r;
 }
 
-/* A tool can change the mode of its home, and would keep the next run out. */
-static void restore_mode(const char *place) {
-	CLEANUP_FD int folder = open(place, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	struct stat status;
-	char name[32];
-	if (folder < 0 || fstat(folder, &status) < 0 || status.st_uid != geteuid()) return;
-	snprintf(name, sizeof name, "/proc/self/fd/%d", folder);
-	if ((status.st_mode & 07777) != 0700) chmod(name, 0700);
-}
-
 int own_home_enter(const char *place, const char *home, const struct plan *plan, int *ret_fd, struct error *error) {
-	restore_mode(place);
+	restore_mode(AT_FDCWD, place, 0700);
 	CLEANUP_FD int folder = file_open_private_directory(place, error);
 	if (folder < 0) return error_prefix(error, "the profile's own home");
 	const int r = enter(folder, home, plan);

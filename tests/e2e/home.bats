@@ -123,6 +123,34 @@ own() {
 	[ "$output" = own ]
 }
 
+@test "a folder that mounts lie in keeps its name, so that nothing is judged by another one" {
+	mkdir -p "$HOME/src/app"
+	cd "$HOME/src/app"
+	git init -q
+	run sbx run -- sh -c 'mv ~/src ~/.moved; cd ~/.moved/app && echo x >.envrc'
+	[ "$status" != 0 ]
+	contains "$output" "Device or resource busy"
+	[ ! -e .envrc ]
+	run sbx run --profile default -- python3 -c 'import ctypes, os
+libc = ctypes.CDLL(None, use_errno=True)
+home = os.path.expanduser("~").encode()
+os.mkdir(home + b"/.other")
+print(libc.renameat2(-100, home + b"/.other", -100, home + b"/src", 2), ctypes.get_errno())'
+	contains "$output" "-1 16"
+	rm -rf "$HOME/src"
+}
+
+@test "a tool that takes rights from its own folders keeps nobody out" {
+	mkdir -p "$HOME/src/app"
+	cd "$HOME/src/app"
+	sbx run --profile plain -- sh -c 'chmod 0 ~/src ~'
+	run sbx run --profile plain -- pwd
+	[ "$output" = "$HOME/src/app" ]
+	sbx run --profile plain -- chmod 777 "$HOME"
+	run sbx run --profile plain -- pwd
+	[ "$output" = "$HOME/src/app" ]
+}
+
 @test "folders that many programs share are the home's own: what the host has in them is asked for by itself" {
 	only_curtain "names are seen"
 	mkdir -p "$HOME/.config/hub9" "$HOME/.local/share/thing"

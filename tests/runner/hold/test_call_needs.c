@@ -28,6 +28,7 @@ static struct sight sight(void *context, const char *path) {
 	if (path_is_below(path, "/lost"))
 		sight = (struct sight){
 			.mode = VIEW_WRITE, .lost = true, .given = path_is_below(path, "/lost/given-new")};
+	sight.leads = strcmp(path, "/home/mounts") == 0 || strcmp(path, "/w/mounts") == 0;
 	sight.hosts = sight.mode == VIEW_WRITE && path_is_below(path, "/w");
 	sight.masked_missing = path_is_below(path, "/w/missing") || strcmp(path, "/w/new-missing") == 0;
 	sight.masked_name = path_is_below(path, "/w/pattern") || path_is_below(path, "/w/new-pattern");
@@ -420,6 +421,14 @@ static void what_would_be_lost_is_made_on_the_host(void **state) {
 		struct call call;
 		const char *expected;
 	} rows[] = {
+		{{.class = CALL_NAMES,
+		  .name = "rename",
+		  .brings = true,
+		  .makes = {false, true},
+		  .removes = {true},
+		  .paths = {(char *)"/home/mounts", (char *)"/home/.x"},
+		  .ways = {(char *)"a", (char *)"b"}},
+		 " fails 16"},
 		{{.class = CALL_OPEN, .write = true, .create = true, .paths = {(char *)"/lost/new"}},
 		 "write /lost/new made"},
 		{{.class = CALL_OPEN, .create = true, .paths = {(char *)"/lost/given-new"}}, " made"},
