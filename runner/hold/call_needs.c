@@ -229,10 +229,12 @@ static bool judge_lost(struct judge *judge, const struct sight *sight, const cha
 	return true;
 }
 
-/* It is a mount point, which would be busy: what goes is what the run has made on the host. */
+/* It is a mount point, which would be busy: what goes is what the run has made on the host and may write still. */
 static bool is_made_here(const struct judge *judge, const char *path) {
 	const struct call *call = judge->call;
-	return !call->paths[1] && call->removes[0] && judge->world->made(judge->world->context, path);
+	if (call->paths[1] || !call->removes[0] || !judge->world->made(judge->world->context, path)) return false;
+	const struct sight sight = judge->world->sight(judge->world->context, path);
+	return sight.hosts && sight.mode == VIEW_WRITE;
 }
 
 /* A folder of the sandbox's own with mounts in it is where the plan says, or what is in them would be judged by another

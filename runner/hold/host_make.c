@@ -17,6 +17,8 @@
 #include "calls/process.h"
 #include "plan/lead.h"
 
+enum { REACH_TRIES = 16 };
+
 /* Of what an open(2) makes and how: it isn't made once more, and a descriptor of ours never survives execve(2). */
 enum { MAKING = O_CREAT | O_EXCL | O_NOFOLLOW, OF_DESCRIPTOR = O_CLOEXEC };
 
@@ -97,10 +99,19 @@ int host_make(const struct trap *trap) {
 	return make_file(trap, folder, path_name(path), mode);
 }
 
+/* What was mounted just now the kernel has at hand, unless something is renamed meanwhile. */
+static int reach(const struct trap *trap, const struct trap_rules *rules) {
+	int file = -1;
+	for (int tries = 0; tries < REACH_TRIES && file < 0 && (tries == 0 || errno == EAGAIN); tries++)
+		file = file_reach_cached(rules->root, host_make_path(trap) + 1, 0);
+	if (file < 0 && errno == EAGAIN) errno = EACCES;
+	return file;
+}
+
 /* By its name alone first: a node of the curtain, which we serve ourselves, or a pipe would keep us waiting. */
 int host_make_open(const struct trap *trap, const struct trap_rules *rules) {
 	const int flags = (int)(flags_of(trap) & ~(uint64_t)MAKING) | OF_DESCRIPTOR;
-	CLEANUP_FD int file = file_reach_cached(rules->root, host_make_path(trap) + 1, 0);
+	CLEANUP_FD int file = reach(trap, rules);
 	char name[32];
 	struct stat status;
 	if (file < 0) return -errno;

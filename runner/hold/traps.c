@@ -468,10 +468,12 @@ static void on_mounted(void *argument) {
 
 enum making { MAKING, MAKING_FAILED, MAKING_LATER };
 
-/* The call is in the list of held ones. Unless it is MAKING, nothing has been begun; MAKING_FAILED: it was answered. */
+/* The call is in the list of held ones. Unless it is MAKING, nothing has been begun; MAKING_FAILED: it was answered, or
+ * is gone. */
 static enum making make(struct trapped *trapped) {
 	const struct traps_options *options = &trapped->traps->options;
 	const struct trap *trap = &trapped->trap;
+	if (!is_waiting(trapped->traps->desk, trap->id)) return MAKING_FAILED; /* it may be another thread's path */
 	if (!clearance_begin(options->clearance)) return MAKING_LATER;
 	const int code = host_make(trap);
 	clearance_end(options->clearance);

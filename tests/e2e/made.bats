@@ -169,3 +169,17 @@ for make in lambda: socket.socket(socket.AF_UNIX).bind(home + "/newsocket"), lam
 	[ "$(<"$HOME/src/second")" = precious ]
 	[ ! -e "$(own)/src/second" ] || [ ! -s "$(own)/src/second" ]
 }
+
+@test "what it has made it can't remove any more once that was revoked" {
+	background tool sbx run -- sh -c 'echo one >~/newone; touch made; until [ -e go ]; do sleep 0.02; done; rm ~/newone'
+	asks fs:write "$HOME/newone"
+	sbx allow "$id"
+	wait_for 10 test -e made
+	sbx revoke --all
+	touch go
+	sbx deny "$(prompt_id)" # its folder's names are asked about
+	finished tool
+	rm -f made go
+	[ "$status" != 0 ]
+	[ "$(<"$HOME/newone")" = one ]
+}
