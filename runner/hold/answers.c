@@ -10,8 +10,10 @@ static struct sight on_sight(void *context, const char *path) {
 
 static uint64_t on_hold(void *context, pid_t thread, const struct need *need, held_done *done, void *argument) {
 	const struct answers *answers = context;
+	struct need looked_at = *need;
+	looked_at.unfolds = need->permission == PERMISSION_FS_READ || need->permission == PERMISSION_FS_WRITE;
 	live_once_asked(answers->live, thread, need->path);
-	return held_add(answers->held, thread, need, done, argument);
+	return held_add(answers->held, thread, &looked_at, done, argument);
 }
 
 /* What is there once is there for the call that it was allowed to. */

@@ -222,7 +222,7 @@ static bool is_made(const struct call *call, size_t which) {
  * is no file or folder could be shown by no mount. */
 static bool judge_lost(struct judge *judge, const struct sight *sight, const char *path) {
 	const struct call *call = judge->call;
-	const bool brought = call->paths[0] && call->paths[1];
+	const bool brought = call->makes[1];
 	if (!brought && !call->special) return is_lost(judge, sight, path);
 	if (!lands(judge, path)) return false;
 	judge->needs->code = brought ? EXDEV : EROFS;
@@ -232,7 +232,7 @@ static bool judge_lost(struct judge *judge, const struct sight *sight, const cha
 /* It is a mount point, which would be busy: what goes is what the run has made on the host and may write still. */
 static bool is_made_here(const struct judge *judge, const char *path) {
 	const struct call *call = judge->call;
-	if (call->paths[1] || !call->removes[0] || !judge->world->made(judge->world->context, path)) return false;
+	if (call->makes[1] || !call->removes[0] || !judge->world->made(judge->world->context, path)) return false;
 	const struct sight sight = judge->world->sight(judge->world->context, path);
 	return sight.hosts && sight.mode == VIEW_WRITE;
 }
@@ -241,7 +241,7 @@ static bool is_made_here(const struct judge *judge, const char *path) {
  * name. */
 static bool is_scaffolding(const struct judge *judge, const struct sight *sight) {
 	const struct call *call = judge->call;
-	return call->paths[1] && sight->leads && !sight->hosts && sight->mode == VIEW_WRITE;
+	return call->makes[1] && sight->leads && !sight->hosts && sight->mode == VIEW_WRITE;
 }
 
 /* A name that comes or goes changes its folder; one that is a mount point of its own (a mask) has to go first. */

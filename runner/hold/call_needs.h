@@ -33,7 +33,7 @@ struct call_world {
 	bool (*vacant)(void *context, const char *path);
 	/* In the sandbox: nothing is at the path, and its folder is one that nobody but sbx has made, or a home. */
 	bool (*lands)(void *context, const char *path);
-	/* What the sandbox has at the path was made on the host for a call of this run. */
+	/* What the sandbox has at the path was made on the host for a call of this run, and is that still. */
 	bool (*made)(void *context, const char *path);
 	/* A masked name below the folder; borrowed for as long as the needs are used. NULL: none, and without this
 	 * function it is the folder that is asked about. */

@@ -96,8 +96,9 @@ struct held *held_new(const struct held_options *options) {
 
 /* Questions */
 
-/* Nobody joins what is let through alone. */
+/* Nobody joins what is let through alone, or unasked. */
 static bool is_open(const struct question *question) {
+	if (question->unfolds) return false;
 	return question->state < PLACING || (question->state == PLACING && !question->alone);
 }
 
@@ -202,7 +203,8 @@ static void question_place(struct question *question) {
 /* The call is judged anew by what it meets then. */
 static bool question_unfold(struct question *question) {
 	const struct held_options *options = &question->held->options;
-	question->unfolds = options->unfolds && options->unfolds(options->context, &question->need);
+	question->unfolds =
+		question->need.unfolds && options->unfolds && options->unfolds(options->context, &question->need);
 	if (!question->unfolds) return false;
 	question->state = PLACING;
 	question->placing_ms = clock_ms(CLOCK_MONOTONIC);

@@ -28,7 +28,7 @@ const char *host_make_path(const struct trap *trap) {
 }
 
 bool host_make_removes(const struct trap *trap) {
-	return trap->call.class == CALL_NAMES && trap->call.removes[0];
+	return trap->call.class == CALL_NAMES && trap->call.removes[0] && !trap->call.makes[1];
 }
 
 static int remove_name(const struct trap *trap, int folder, const char *name) {
@@ -124,24 +124,32 @@ int host_make_open(const struct trap *trap, const struct trap_rules *rules) {
 	return fd;
 }
 
-static void send_value(int listener, uint64_t id, int64_t value) {
-	struct seccomp_notif_resp answer = {.id = id, .val = value};
+static void send_value(int listener, uint64_t id, int64_t value, int error) {
+	struct seccomp_notif_resp answer = {.id = id, .val = value, .error = -error};
 	ioctl(listener, SECCOMP_IOCTL_NOTIF_SEND, &answer);
 }
 
+static int add_descriptor(int listener, struct seccomp_notif_addfd *add) {
+	int r;
+	do r = ioctl(listener, SECCOMP_IOCTL_NOTIF_ADDFD, add);
+	while (r < 0 && errno == EINTR);
+	return r < 0 ? -errno : r;
+}
+
 /* SECCOMP_ADDFD_FLAG_SEND came with Linux 5.14: both in one step, so that no descriptor is left when the thread is
- * gone in between (seccomp_unotify(2)). */
+ * gone in between (seccomp_unotify(2)). The tool may have as many descriptors as it can have (EMFILE). */
 void host_make_answer(int listener, const struct trap *trap, int fd) {
 	if (fd < 0) {
-		send_value(listener, trap->id, 0);
+		send_value(listener, trap->id, 0, 0);
 		return;
 	}
 	struct seccomp_notif_addfd add = {.id = trap->id,
 					  .flags = SECCOMP_ADDFD_FLAG_SEND,
 					  .srcfd = (uint32_t)fd,
 					  .newfd_flags = (uint32_t)(flags_of(trap) & OF_DESCRIPTOR)};
-	if (ioctl(listener, SECCOMP_IOCTL_NOTIF_ADDFD, &add) >= 0 || errno != EINVAL) return;
+	int r = add_descriptor(listener, &add);
+	if (r >= 0) return;
 	add.flags = 0;
-	const int number = ioctl(listener, SECCOMP_IOCTL_NOTIF_ADDFD, &add);
-	if (number >= 0) send_value(listener, trap->id, number);
+	if (r == -EINVAL) r = add_descriptor(listener, &add);
+	send_value(listener, trap->id, r < 0 ? 0 : r, r < 0 ? -r : 0);
 }

@@ -66,7 +66,7 @@ static bool changes(const struct call *call, size_t which) {
 	return which == 0 && (call->class == CALL_CHANGE || (call->class == CALL_OPEN && call->write));
 }
 
-enum { PLACE_TRIES = 8, PLACE_SAME = 1, NOWHERE_SAME = 2 };
+enum { LANDS_TRIES = 16, PLACE_TRIES = 8, PLACE_SAME = 1, NOWHERE_SAME = 2 };
 
 /* A file that is replaced while it is looked at, or whose mount goes then (the host replaces a masked file), has
  * another name, or none. So a place other than the one that the path names has to be found again. */
@@ -98,19 +98,31 @@ static int find_covered(const struct lead *lead, struct call *call, size_t which
 	return r;
 }
 
+/* A file that is there already, by a descriptor: open(2) follows such a link also where it may make a file. */
+static bool is_of_object(const struct call *call, const char *place) {
+	return call->class == CALL_OPEN && !call->exclusive && !call->nameless && place &&
+	       path_is_below(place, "/proc");
+}
+
 static int find_place(const struct trap_rules *rules, pid_t thread, struct call *call, size_t which) {
 	char *place = NULL;
-	bool by_object = false;
-	const bool made = makes(call, which), changed = !made && changes(call, which);
+	bool by_object = false, made = makes(call, which), changed = !made && changes(call, which);
 	if (!made && !starts(rules, call, which) && !changed) return 0;
 	if (call->codes[which] != 0) return call->codes[which];
 	if (!call->ways[which]) return 0; /* an address that is no path */
-	const struct lead lead = {.thread = thread,
-				  .folder = call->folders[which],
-				  .curtain = rules->curtain,
-				  .last = follows_last(call, which),
-				  .there = !made};
+	struct lead lead = {.thread = thread,
+			    .folder = call->folders[which],
+			    .curtain = rules->curtain,
+			    .last = follows_last(call, which),
+			    .there = !made};
 	int r = find_surely(&lead, call->ways[which], call->paths[which], &place, &by_object);
+	if (r == 0 && made && is_of_object(call, place)) {
+		free(STEAL(place));
+		lead.there = true;
+		made = false;
+		changed = changes(call, which);
+		r = find_surely(&lead, call->ways[which], call->paths[which], &place, &by_object);
+	}
 	if (r == 0 && !place && by_object && changed) r = find_covered(&lead, call, which, &place);
 	if (r < 0) return refusal(r);
 	if (!place && changed) return 0; /* by its name, then */
@@ -256,8 +268,11 @@ static bool lands(void *context, const char *path) {
 	CLEANUP_FREE char *folder = path_parent(path);
 	CLEANUP_FD int root = judge->rules->root < 0 ? lead_root(judge->trap->thread) : -1;
 	const int top = root < 0 ? judge->rules->root : root;
-	CLEANUP_FD int at = file_reach_cached(top, folder[1] ? folder + 1 : ".", O_DIRECTORY);
+	CLEANUP_FD int at = -1;
 	struct statx status;
+	errno = EAGAIN; /* as while a mount is made */
+	for (int tries = 0; tries < LANDS_TRIES && at < 0 && errno == EAGAIN; tries++)
+		at = file_reach_cached(top, folder[1] ? folder + 1 : ".", O_DIRECTORY);
 	if (at < 0) return errno != ENOENT && errno != ENOTDIR;
 	if (judge->rules->curtain != 0 && lead_device(at) == judge->rules->curtain) return false;
 	if (look_straight(at, path_name(path), &status)) return false;

@@ -38,6 +38,7 @@
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
 #include <sys/queue.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -210,17 +211,30 @@ static struct sight glance_at(void *context, const char *path) {
 	return sight;
 }
 
+/* What the host has at the path now; NULL: nothing. Freed by the caller. */
+static char *made_key(const char *path) {
+	struct stat status;
+	if (lstat(path, &status) < 0) return NULL;
+	return string_format("%lx %lx %s", (unsigned long)status.st_dev, (unsigned long)status.st_ino, path);
+}
+
 static bool was_made(void *context, const char *path) {
 	struct desk *desk = context;
 	pthread_mutex_lock(&desk->lock);
-	const bool made = strings_contain(&desk->made, path);
+	const bool any = desk->made.count > 0;
+	pthread_mutex_unlock(&desk->lock);
+	CLEANUP_FREE char *key = any ? made_key(path) : NULL;
+	if (!key) return false;
+	pthread_mutex_lock(&desk->lock);
+	const bool made = strings_contain(&desk->made, key);
 	pthread_mutex_unlock(&desk->lock);
 	return made;
 }
 
 static void note_made(struct desk *desk, const char *path) {
+	CLEANUP_FREE char *key = made_key(path);
 	pthread_mutex_lock(&desk->lock);
-	if (desk->made.count < DESK_MADE && !strings_contain(&desk->made, path)) strings_add(&desk->made, path);
+	if (key && desk->made.count < DESK_MADE) strings_add(&desk->made, key);
 	pthread_mutex_unlock(&desk->lock);
 }
 
@@ -392,13 +406,14 @@ static void hold_next(struct trapped *trapped) {
 }
 
 /* A folder that was granted for the call may have masks: what it is about to make there is asked about, too. */
-static bool needs_more(struct trapped *trapped) {
+static bool needs_more(struct trapped *trapped, int *code) {
 	const struct trap_rules rules = rules_of(trapped->traps->desk);
 	const struct trap_view view = view_of(trapped->traps);
 	CLEANUP_CALL_NEEDS struct call_needs needs = {.count = 0};
 	if (trapped->trap.call.class != CALL_NAMES && !trapped->trap.call.create) return false;
 	const enum trap_end end = trap_judge(&rules, &trapped->trap, &view, &needs);
 	trapped->makes |= needs.made;
+	if (end == TRAP_FAILS) *code = needs.code;
 	if (end != TRAP_NEEDS) return false;
 	call_needs_take_others(&trapped->needs, &needs);
 	trapped->at = 0;
@@ -425,7 +440,8 @@ static bool is_as_read(const struct trapped *trapped) {
 /* Or else what the call fails with in *code, or 0. */
 static bool has_more(struct trapped *trapped, int *code) {
 	if (++trapped->at < trapped->needs.count) return true;
-	if (!trapped->linked && needs_more(trapped)) return true;
+	if (!trapped->linked && needs_more(trapped, code)) return true;
+	if (*code != 0) return false;
 	*code = add_links(trapped);
 	return *code == 0 && trapped->at < trapped->needs.count;
 }
@@ -475,14 +491,15 @@ static enum making make(struct trapped *trapped) {
 	const struct trap *trap = &trapped->trap;
 	if (!is_waiting(trapped->traps->desk, trap->id)) return MAKING_FAILED; /* it may be another thread's path */
 	if (!clearance_begin(options->clearance)) return MAKING_LATER;
-	const int code = host_make(trap);
+	const bool removable = !host_make_removes(trap) || was_made(trapped->traps->desk, host_make_path(trap));
+	const int code = removable ? host_make(trap) : EBUSY;
 	clearance_end(options->clearance);
 	if (code != 0 && (code != EEXIST || trap->call.class != CALL_OPEN || trap->call.exclusive)) {
 		answer(trapped->traps->desk, trap->id, code);
 		return MAKING_FAILED;
 	}
 	trapped->made = true;
-	if (!host_make_removes(trap)) note_made(trapped->traps->desk, host_make_path(trap));
+	if (code == 0 && !host_make_removes(trap)) note_made(trapped->traps->desk, host_make_path(trap));
 	options->remake(options->context, on_mounted, trapped);
 	return MAKING;
 }

@@ -88,6 +88,8 @@ void homes_names(int folder, struct strings *ret_names) {
 /* A time of last access before all others is one that the kernel changes (MS_RELATIME, mount(2)). */
 void homes_unread(int folder) {
 	static const struct timespec never[] = {{0}, {.tv_nsec = UTIME_OMIT}};
-	for (size_t i = 0; i < HOME_FOLDER_COUNT; i++)
-		utimensat(folder, i == 0 ? "." : home_folders[i] + 1, never, AT_SYMLINK_NOFOLLOW);
+	for (size_t i = 0; i < HOME_FOLDER_COUNT; i++) {
+		CLEANUP_FD int at = file_reach(folder, i == 0 ? "." : home_folders[i] + 1, O_DIRECTORY);
+		if (at >= 0) utimensat(at, "", never, AT_EMPTY_PATH);
+	}
 }

@@ -84,13 +84,14 @@ static bool fits(const struct mount *mount, const struct statx *status) {
 	return !S_ISLNK(status->stx_mode) && S_ISDIR(status->stx_mode) == S_ISDIR(host.st_mode);
 }
 
-static void put_aside(int folder, const char *name, const struct statx *status) {
+/* `path`: of the name, seen from the home. */
+static void put_aside(int folder, const char *name, const char *path, const struct statx *status) {
 	if (point_is_made(status)) {
 		unlinkat(folder, name, S_ISDIR(status->stx_mode) ? AT_REMOVEDIR : 0);
 		return;
 	}
 	for (int i = 1; i <= ASIDE_MAX; i++) {
-		CLEANUP_FREE char *aside = string_format("%s.own%d", name, i), *shown = text_visible(name);
+		CLEANUP_FREE char *aside = string_format("%s.own%d", name, i), *shown = text_visible(path);
 		if (renameat2(folder, name, folder, aside, RENAME_NOREPLACE) < 0) continue;
 		log_notice("~/%s of the sandbox's own home is ~/%s.own%d there now, since yours is shown in its place",
 			   shown, shown, i);
@@ -108,29 +109,37 @@ static void restore_mode(int at, const char *path, mode_t wanted) {
 	if ((status.st_mode & 07777) != wanted) chmod(name, wanted);
 }
 
-/* What would be in a mount's way, as a tool has made something else by its name or above it: the host's wins. */
+/* What would be in a mount's way, as a tool has made something else by its name or above it: the host's wins. One name
+ * after the other, since another sandbox's tool may be at work there. */
 static void clear_way(int folder, const char *home, const struct mount *mount) {
-	const char *path = mount->path + strlen(home) + 1;
-	for (const char *end = path; *end;) {
-		end += strspn(end, "/");
-		end += strcspn(end, "/");
-		CLEANUP_FREE char *name = string_copy_bytes(path, (size_t)(end - path));
+	CLEANUP_FD int at = fcntl(folder, F_DUPFD_CLOEXEC, 0);
+	for (const char *name = mount->path + strlen(home) + 1, *end; at >= 0 && *name; name = end + (*end == '/')) {
+		end = name + strcspn(name, "/");
+		CLEANUP_FREE char *one = string_copy_bytes(name, (size_t)(end - name));
 		struct statx status;
-		if (statx(folder, name, AT_SYMLINK_NOFOLLOW, STATX_BASIC_STATS, &status) < 0) return;
+		if (statx(at, one, AT_SYMLINK_NOFOLLOW, STATX_BASIC_STATS, &status) < 0) return;
+		if (!(*end ? S_ISDIR(status.stx_mode) : fits(mount, &status))) {
+			CLEANUP_FREE char *path = string_copy_bytes(mount->path + strlen(home) + 1,
+								    (size_t)(end - mount->path) - strlen(home) - 1);
+			put_aside(at, one, path, &status);
+			return;
+		}
 		if (S_ISDIR(status.stx_mode) && (status.stx_mode & S_IRWXU) != S_IRWXU)
-			restore_mode(folder, name, POINT_FOLDER);
-		if (*end ? S_ISDIR(status.stx_mode) : fits(mount, &status)) continue;
-		put_aside(folder, name, &status);
-		return;
+			restore_mode(at, one, (status.stx_mode & 07777) | S_IRWXU);
+		const int next = *end ? file_reach(at, one, O_DIRECTORY) : -1;
+		fd_close(at);
+		at = next;
 	}
 }
 
 /* The folders that many programs share are there where the user has them. */
 static void make_folders(int folder, const char *home) {
 	for (size_t i = 1; i < HOME_FOLDER_COUNT; i++) {
-		CLEANUP_FREE char *path = string_format("%s%s", home, home_folders[i]);
+		CLEANUP_FREE char *path = string_format("%s%s", home, home_folders[i]),
+				  *above = path_parent(home_folders[i]);
+		CLEANUP_FD int at = file_reach(folder, above[1] ? above + 1 : ".", O_DIRECTORY);
 		struct stat status;
-		if (lstat(path, &status) == 0 && S_ISDIR(status.st_mode)) mkdirat(folder, home_folders[i] + 1, 0700);
+		if (at >= 0 && lstat(path, &status) == 0 && S_ISDIR(status.st_mode)) mkdirat(at, path_name(path), 0700);
 	}
 }
 

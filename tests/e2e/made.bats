@@ -183,3 +183,35 @@ for make in lambda: socket.socket(socket.AF_UNIX).bind(home + "/newsocket"), lam
 	[ "$status" != 0 ]
 	[ "$(<"$HOME/newone")" = one ]
 }
+
+@test "attack_f_20: what is masked since it was opened isn't written by a descriptor with O_CREAT either" {
+	echo secret >s.txt
+	background tool sbx run --profile default -- python3 -c 'import os, time
+fd = os.open("s.txt", os.O_RDONLY)
+open("up", "w").close()
+while not os.path.exists("go"): time.sleep(0.02)
+try:
+    os.write(os.open(f"/proc/self/fd/{fd}", os.O_WRONLY | os.O_CREAT), b"evil")
+    print("written")
+except OSError as error:
+    print("refused", error.errno)
+with open("/dev/stdout", "w") as out: out.write("out\n")'
+	wait_for 10 test -e up
+	sbx grant --deny fs:write "$PWD/s.txt"
+	touch go
+	finished tool
+	rm -f up go
+	contains "$output" refused
+	contains "$output" out
+	[ "$(<s.txt)" = secret ]
+}
+
+@test "a link to what lies in a folder that nobody has looked into is asked about" {
+	mkdir -p "$HOME/.config/thing"
+	background tool sbx run -- sh -c 'ln -s ~/.config/thing link'
+	asks fs:link "$HOME/.config/thing"
+	sbx deny "$id"
+	finished tool
+	[ "$status" != 0 ]
+	[ ! -L link ]
+}

@@ -16,10 +16,11 @@ struct need {
 	enum permission_kind permission; /* fs:read, fs:write, fs:link, proc:spawn */
 	const char *path;                /* normal */
 	bool by_folder;                  /* a new name in `path`, which is a folder: offered first (atomic saves) */
-	bool listing;                    /* the call lists `path` */
-	bool folder;                     /* the host has a folder at `path` */
-	bool made;                       /* the host gets a file or folder by that name (host_make.h) */
-	bool brought;                    /* what is moved to a folder above `path` may have such a name in it */
+	bool unfolds;     /* the curtain holds it, which looks again: a folder may be opened up instead */
+	bool listing;     /* the call lists `path` */
+	bool folder;      /* the host has a folder at `path` */
+	bool made;        /* the host gets a file or folder by that name (host_make.h) */
+	bool brought;     /* what is moved to a folder above `path` may have such a name in it */
 	const char *name; /* of `by_folder`: what the call makes or removes there (held.h); of a link: the link; or
 			   * NULL */
 };
