@@ -1,7 +1,9 @@
 #include "findings.h"
 
 #include <dirent.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/file.h"
@@ -98,11 +100,24 @@ static void add_new(const struct findings_options *options, const char *path, st
 	if (!strings_contain(options->made->allowed, path)) add_once(paths, path);
 }
 
+/* Also by a link that has come on its way, wherever that leads: when it was missed there was none. */
+static bool has_come(const char *path) {
+	CLEANUP_FREE char *above = path_parent(path);
+	struct stat status;
+	if (lstat(path, &status) == 0) return true;
+	while (above[1] && (lstat(above, &status) < 0 || !S_ISLNK(status.st_mode))) {
+		char *parent = path_parent(above);
+		free(above);
+		above = parent;
+	}
+	return above[1];
+}
+
 /* A mask can't be laid over what isn't there: what has appeared since is for the user to look at. */
 static void look_at_protected(const struct findings_options *options, struct strings *paths) {
 	const struct strings *missing = &options->plan->missing, *made = &options->made->paths;
 	for (size_t i = 0; i < missing->count; i++)
-		if (file_is_there(missing->items[i])) add_new(options, missing->items[i], paths);
+		if (has_come(missing->items[i])) add_new(options, missing->items[i], paths);
 	for (size_t i = 0; i < made->count; i++) add_new(options, made->items[i], paths);
 }
 

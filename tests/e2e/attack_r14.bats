@@ -64,11 +64,14 @@ told() {
 # linked NAME TEXT [MOUNT]: the host makes that link, and the tool ends when the sandbox has a plan that knows of it, by which that
 # name is held.
 linked() {
-	rm -f up
-	background tool sbx run -- sh -c 'touch up; [ -z "$1" ] || until grep -qF "$PWD/$1 " /proc/self/mountinfo; do sleep 0.05; done; until [ -L "$2" ]; do sleep 0.05; done' sh "${3-$1}" "$1"
+	rm -f up go
+	background tool sbx run -- sh -c 'touch up; until [ -e go ]; do sleep 0.05; done; until [ -L "$1" ]; do sleep 0.05; done' sh "$1"
 	wait_for 60 test -e up
 	ln -s "$2" "$1"
+	[ -z "${3-told}" ] || wait_for 30 grep -q 'nobody was asked' "$HOME/run/tool.out"
+	touch go
 	finished tool
+	rm -f up go
 	echo "$1 -> $2: $output ($status)"
 	session=$(sbx history --json | jq -r 'select(.kind == "session-start").session' | tail -n 1)
 }
