@@ -106,7 +106,8 @@ static bool is_of_object(const struct call *call, const char *place) {
 
 static int find_place(const struct trap_rules *rules, pid_t thread, struct call *call, size_t which) {
 	char *place = NULL;
-	bool by_object = false, made = makes(call, which), changed = !made && changes(call, which);
+	const bool made = makes(call, which);
+	bool by_object = false, changed = !made && changes(call, which);
 	if (!made && !starts(rules, call, which) && !changed) return 0;
 	if (call->codes[which] != 0) return call->codes[which];
 	if (!call->ways[which]) return 0; /* an address that is no path */
@@ -119,7 +120,6 @@ static int find_place(const struct trap_rules *rules, pid_t thread, struct call 
 	if (r == 0 && made && is_of_object(call, place)) {
 		free(STEAL(place));
 		lead.there = true;
-		made = false;
 		changed = changes(call, which);
 		r = find_surely(&lead, call->ways[which], call->paths[which], &place, &by_object);
 	}
