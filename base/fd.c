@@ -2,8 +2,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -24,6 +26,24 @@ int fd_steal(int *fd) {
 	int stolen = *fd;
 	*fd = -1;
 	return stolen;
+}
+
+enum { LINK_SIZE = sizeof "/proc/self/fd/" + 10 };
+
+static void link_of(int fd, char link[LINK_SIZE]) {
+	snprintf(link, LINK_SIZE, "/proc/self/fd/%d", fd);
+}
+
+int fd_reopen(int fd, int flags) {
+	char link[LINK_SIZE];
+	link_of(fd, link);
+	return open(link, flags | O_CLOEXEC);
+}
+
+int fd_chmod(int fd, mode_t mode) {
+	char link[LINK_SIZE];
+	link_of(fd, link);
+	return chmod(link, mode);
 }
 
 int fd_nonblocking(int fd, bool on, struct error *error) {

@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/seccomp.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
@@ -19,8 +18,8 @@
 
 enum { REACH_TRIES = 16 };
 
-/* Of what an open(2) makes and how: it isn't made once more, and a descriptor of ours never survives execve(2). */
-enum { MAKING = O_CREAT | O_EXCL | O_NOFOLLOW, OF_DESCRIPTOR = O_CLOEXEC };
+/* Of an open(2) that makes a file: what is there by now isn't made once more. */
+enum { MAKING = O_CREAT | O_EXCL | O_NOFOLLOW };
 
 const char *host_make_path(const struct trap *trap) {
 	const struct call *call = &trap->call;
@@ -90,8 +89,7 @@ int host_make(const struct trap *trap) {
 	const bool removes = host_make_removes(trap);
 	const mode_t mode = removes || trap->call.text ? 0 : mode_of(trap);
 	CLEANUP_FREE char *above = path_parent(path);
-	CLEANUP_FD int root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	CLEANUP_FD int folder = file_reach(root, above[1] ? above + 1 : ".", O_DIRECTORY);
+	CLEANUP_FD int folder = file_reach(AT_FDCWD, above, O_DIRECTORY);
 	if (folder < 0) return errno == ENOENT || errno == EACCES ? errno : EROFS;
 	if (removes) return remove_name(trap, folder, path_name(path));
 	if (trap->call.text) return symlinkat(trap->call.text, folder, path_name(path)) < 0 ? errno : 0;
@@ -110,15 +108,12 @@ static int reach(const struct trap *trap, const struct trap_rules *rules) {
 
 /* By its name alone first: a node of the curtain, which we serve ourselves, or a pipe would keep us waiting. */
 int host_make_open(const struct trap *trap, const struct trap_rules *rules) {
-	const int flags = (int)(flags_of(trap) & ~(uint64_t)MAKING) | OF_DESCRIPTOR;
 	CLEANUP_FD int file = reach(trap, rules);
-	char name[32];
 	struct stat status;
 	if (file < 0) return -errno;
 	if (rules->curtain != 0 && lead_device(file) == rules->curtain) return -EACCES;
 	if (fstat(file, &status) < 0 || !S_ISREG(status.st_mode)) return -EACCES;
-	snprintf(name, sizeof name, "/proc/self/fd/%d", file);
-	const int fd = open(name, flags);
+	const int fd = fd_reopen(file, (int)(flags_of(trap) & ~(uint64_t)MAKING));
 	if (fd < 0) return -errno;
 	settle_mode(trap, fd, status.st_mode);
 	return fd;
@@ -146,7 +141,7 @@ void host_make_answer(int listener, const struct trap *trap, int fd) {
 	struct seccomp_notif_addfd add = {.id = trap->id,
 					  .flags = SECCOMP_ADDFD_FLAG_SEND,
 					  .srcfd = (uint32_t)fd,
-					  .newfd_flags = (uint32_t)(flags_of(trap) & OF_DESCRIPTOR)};
+					  .newfd_flags = (uint32_t)(flags_of(trap) & O_CLOEXEC)};
 	int r = add_descriptor(listener, &add);
 	if (r >= 0) return;
 	add.flags = 0;

@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 
@@ -64,7 +63,5 @@ int set_id_open(pid_t thread, const struct call_raw *raw, const struct call *cal
 }
 
 int set_id_change(int fd, const struct call_raw *raw) {
-	char name[32];
-	snprintf(name, sizeof name, "/proc/self/fd/%d", fd);
-	return chmod(name, mode_of(call_shape_of(raw->number), raw)) < 0 ? errno : 0;
+	return fd_chmod(fd, mode_of(call_shape_of(raw->number), raw)) < 0 ? errno : 0;
 }

@@ -47,9 +47,7 @@ static int open_folder(int at, const char *name) {
 	CLEANUP_FD int reached = tree_reach(at, name, O_DIRECTORY);
 	struct stat status;
 	if (reached < 0 || fstat(reached, &status) < 0) return -1;
-	char path[sizeof "/proc/self/fd/" + 10];
-	snprintf(path, sizeof path, "/proc/self/fd/%d", reached);
-	if ((status.st_mode & 0700) != 0700 && chmod(path, 0700) < 0) return -1;
+	if ((status.st_mode & 0700) != 0700 && fd_chmod(reached, 0700) < 0) return -1;
 	return tree_open(reached, ".");
 }
 

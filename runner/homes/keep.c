@@ -130,15 +130,9 @@ static int copy_content(struct walk *walk, int from, int to, const char *path) {
 	return r;
 }
 
-/* What was judged, and nothing else, whatever has its name now. A regular file: to open it doesn't block. */
-static int open_judged(int reached) {
-	char path[sizeof "/proc/self/fd/" + 10];
-	snprintf(path, sizeof path, "/proc/self/fd/%d", reached);
-	return open(path, O_RDONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
-}
-
 static int copy_file(struct walk *walk, int reached, mode_t mode, const char *path, struct place place) {
-	CLEANUP_FD int from = open_judged(reached);
+	/* what was judged, a regular file: to open it doesn't block */
+	CLEANUP_FD int from = fd_reopen(reached, O_RDONLY | O_NOCTTY | O_NONBLOCK);
 	if (from < 0) return fails(walk, path, "reading");
 	const mode_t own = (mode & 0755) | 0400;
 	CLEANUP_FD int to = openat(place.folder, place.name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, own);

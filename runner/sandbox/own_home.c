@@ -103,10 +103,8 @@ static void put_aside(int folder, const char *name, const char *path, const stru
 static void restore_mode(int at, const char *path, mode_t wanted) {
 	CLEANUP_FD int folder = openat(at, path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	struct stat status;
-	char name[32];
 	if (folder < 0 || fstat(folder, &status) < 0 || status.st_uid != geteuid()) return;
-	snprintf(name, sizeof name, "/proc/self/fd/%d", folder);
-	if ((status.st_mode & 07777) != wanted) chmod(name, wanted);
+	if ((status.st_mode & 07777) != wanted) fd_chmod(folder, wanted);
 }
 
 /* What would be in a mount's way, as a tool has made something else by its name or above it: the host's wins. One name

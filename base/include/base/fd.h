@@ -17,6 +17,11 @@ void fd_close_p(int *fd); /* for CLEANUP_FD */
 int fd_steal(int *fd);    /* takes it out, leaving -1 */
 #define CLEANUP_FD CLEANUP(fd_close_p)
 
+/* Of a file that is open, also by its name alone (O_PATH), whatever has that name now: open it with `flags`, or change
+ * its mode. -1 with errno. */
+int fd_reopen(int fd, int flags);
+int fd_chmod(int fd, mode_t mode);
+
 int fd_nonblocking(int fd, bool on, struct error *error);
 int fd_write_all(int fd, const void *bytes, size_t size, struct error *error);
 

@@ -44,11 +44,11 @@ int file_open_demanded(int at, const char *name, const char *shown, const struct
  */
 int file_open_private_directory(const char *path, struct error *error);
 
-/* Open by name alone (O_PATH, and `flags`) what a relative path names below the directory `at`, "." for that itself; no
- * link is followed (-1 and ELOOP). The path has no "..". -1 with errno. */
+/* Open by name alone (O_PATH, and `flags`) what a path names that has no "..": an absolute one, or seen from the
+ * directory `at`, "." for that itself. No link is followed: one on the way is ELOOP, one at the end is reached itself.
+ * -1 with errno. */
 int file_reach(int at, const char *path, int flags);
-/* The same of what the kernel has at hand, so that no server of a file system is asked on the way (EAGAIN); before
- * Linux 5.12 it may be. */
+/* The same without a wait: EAGAIN where a file system would have to be asked. Before Linux 5.12 it is asked. */
 int file_reach_cached(int at, const char *path, int flags);
 
 /* Make the directory and its missing parents (0700). An existing one is left as it is. */
