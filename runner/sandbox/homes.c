@@ -17,12 +17,16 @@
 
 enum { NAME_BYTES = 40, HASH_DIGITS = 16 }; /* of the name of what a project has for itself */
 
-char *homes_state(const char *home) {
-	const char *value = getenv("XDG_STATE_HOME");
-	CLEANUP_FREE char *base = value && value[0] == '/' ? string_copy(value) : path_join(home, ".local/state");
+char *homes_folder(const char *variable, const char *home, const char *fallback) {
+	const char *value = getenv(variable);
+	CLEANUP_FREE char *base = value && value[0] == '/' ? string_copy(value) : path_join(home, fallback);
 	CLEANUP_FREE char *joined = path_join(base, "sbx");
 	char *normal = NULL;
 	return path_normalise(NULL, joined, &normal, NULL) == 0 ? normal : STEAL(joined);
+}
+
+char *homes_state(const char *home) {
+	return homes_folder("XDG_STATE_HOME", home, ".local/state");
 }
 
 char *homes_of_project(const char *home, const char *project) {

@@ -33,14 +33,6 @@ static const char *const shown_trees[] = {
 	"/sys/kernel/mm/transparent_hugepage", /* jemalloc, Go */
 };
 
-static char *xdg_folder(const char *variable, const char *home, const char *fallback) {
-	const char *value = getenv(variable);
-	CLEANUP_FREE char *base = value && value[0] == '/' ? string_copy(value) : path_join(home, fallback);
-	CLEANUP_FREE char *joined = path_join(base, "sbx");
-	char *normal = NULL;
-	return path_normalise(NULL, joined, &normal, NULL) == 0 ? normal : STEAL(joined);
-}
-
 /* sbx's folders, at the places the environment names and at the usual ones. */
 static void add_protected(const char *home, struct rules *rules) {
 	static const char *const usual[] = {".config/sbx", ".local/state/sbx"};
@@ -48,13 +40,13 @@ static void add_protected(const char *home, struct rules *rules) {
 		CLEANUP_FREE char *path = path_join(home, usual[i]);
 		rules_add(rules, RULE_PROTECTED, SHOW_NOTHING, path);
 	}
-	CLEANUP_FREE char *config = xdg_folder("XDG_CONFIG_HOME", home, ".config");
+	CLEANUP_FREE char *config = homes_folder("XDG_CONFIG_HOME", home, ".config");
 	CLEANUP_FREE char *state = homes_state(home);
 	rules_add(rules, RULE_PROTECTED, SHOW_NOTHING, config);
 	rules_add(rules, RULE_PROTECTED, SHOW_NOTHING, state);
 	const char *runtime = getenv("XDG_RUNTIME_DIR");
 	if (runtime && runtime[0] == '/') {
-		CLEANUP_FREE char *path = xdg_folder("XDG_RUNTIME_DIR", home, "");
+		CLEANUP_FREE char *path = homes_folder("XDG_RUNTIME_DIR", home, "");
 		rules_add(rules, RULE_PROTECTED, SHOW_NOTHING, path);
 	}
 	CLEANUP_FREE char *usual_runtime = string_format("/run/user/%u/sbx", getuid());

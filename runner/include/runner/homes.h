@@ -12,6 +12,7 @@
 enum { HOMES_NAMES_MAX = 4096 };
 
 /* `home` is the user's. Freed by the caller. */
+char *homes_folder(const char *variable, const char *home, const char *fallback); /* $VARIABLE/sbx or ~/FALLBACK/sbx */
 char *homes_state(const char *home);                           /* sbx's own folder, $XDG_STATE_HOME/sbx */
 char *homes_of_project(const char *home, const char *project); /* what a project has for itself */
 /* Where such a home of the profile lies; NULL: nowhere, it doesn't last. */
