@@ -13,14 +13,8 @@
 #include "schema/limits.h"
 #include "walking.h"
 
-static const struct mount *mount_at(const struct plan *plan, const char *path) {
-	for (size_t i = 0; i < plan->count; i++)
-		if (string_equal(plan->mounts[i].path, path)) return &plan->mounts[i];
-	return NULL;
-}
-
 static bool is_own(const struct held_broker *broker, const char *folder) {
-	const struct mount *mount = mount_at(live_plan(broker->live), folder);
+	const struct mount *mount = plan_at(live_plan(broker->live), folder);
 	if (mount) return mount->kind == MOUNT_FRESH || mount->kind == MOUNT_OWN;
 	return broker->scene->own_home && home_has_folder(broker->scene->home, folder);
 }
@@ -105,7 +99,7 @@ static bool on_unfolds(void *context, const struct need *need) {
 	for (size_t i = HOME_FOLDER_COUNT; scene->own_home && i-- > 1;) { /* what lies in another first */
 		CLEANUP_FREE char *folder = string_format("%s%s", scene->home, home_folders[i]);
 		if (!path_is_below(need->path, folder)) continue;
-		const struct mount *mount = mount_at(live_plan(broker->live), folder);
+		const struct mount *mount = plan_at(live_plan(broker->live), folder);
 		if (!mount || mount->kind != MOUNT_CURTAIN) continue;
 		if (!ask_nodes_unfold(&broker->scene->nodes, folder)) return false;
 		live_refresh_now(broker->live);

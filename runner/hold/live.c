@@ -316,12 +316,6 @@ static int plan_next(struct live *live, struct view *with_onces, struct error *e
 	return r;
 }
 
-static const struct mount *mounted_at(const struct plan *plan, const char *path) {
-	for (size_t i = 0; i < plan->count; i++)
-		if (string_equal(plan->mounts[i].path, path)) return &plan->mounts[i];
-	return NULL;
-}
-
 static bool is_hosts(const struct mount *mount) {
 	return (mount->kind == MOUNT_READ || mount->kind == MOUNT_WRITE) && mount->inode != 0;
 }
@@ -337,7 +331,7 @@ static bool is_put_back(const struct plan *plan, const struct mount *mount) {
 static void leave_to_masks(struct live *live) {
 	for (size_t i = 0; i < live->next.count; i++) {
 		struct mount *mount = &live->next.mounts[i];
-		const struct mount *now = is_hosts(mount) ? mounted_at(&live->plan, mount->path) : NULL;
+		const struct mount *now = is_hosts(mount) ? plan_at(&live->plan, mount->path) : NULL;
 		if (!now || !is_hosts(now) || (now->device == mount->device && now->inode == mount->inode)) continue;
 		if (!is_put_back(&live->plan, now)) continue;
 		mount->device = 0;

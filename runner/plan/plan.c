@@ -97,6 +97,12 @@ const struct mount *plan_find(const struct plan *plan, uint32_t id) {
 	return NULL;
 }
 
+const struct mount *plan_at(const struct plan *plan, const char *path) {
+	for (size_t i = 0; i < plan->count; i++)
+		if (string_equal(plan->mounts[i].path, path)) return &plan->mounts[i];
+	return NULL;
+}
+
 void plan_copy(const struct plan *plan, struct plan *ret_plan) {
 	*ret_plan = *plan;
 	ret_plan->mounts = copy_mounts(plan->mounts, plan->count);
@@ -512,12 +518,6 @@ static int compare_mounts(const void *a, const void *b) {
 	return path_compare(one->path, two->path);
 }
 
-static bool has_mount(const struct plan *plan, size_t count, const char *path) {
-	for (size_t i = 0; i < count; i++)
-		if (string_equal(plan->mounts[i].path, path)) return true;
-	return false;
-}
-
 /* Each folder between a mount or held link in `folder` and the writable tree it lies in. */
 static void add_pins(const struct builder *builder, const char *folder) {
 	CLEANUP_FREE char *at = string_copy(folder);
@@ -525,7 +525,7 @@ static void add_pins(const struct builder *builder, const char *folder) {
 		const struct node *node = find_node(builder, at);
 		enum show show = node ? node->show : show_of(node_above(builder, at));
 		if (show != SHOW_WRITE) return;
-		if (!has_mount(builder->plan, builder->plan->count, at)) add_mount(builder->plan, MOUNT_PIN, at, at);
+		if (!plan_at(builder->plan, at)) add_mount(builder->plan, MOUNT_PIN, at, at);
 		char *parent = path_parent(at);
 		free(at);
 		at = parent;

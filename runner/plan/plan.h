@@ -75,7 +75,8 @@ bool mount_is_given(const struct mount *mount); /* it is bwrap's, and nothing ha
 struct mount mount_copy(const struct mount *mount);
 void mount_finish(struct mount *mount);
 int plan_build(const struct rules *rules, const struct facts *facts, struct plan *ret_plan, struct error *error);
-const struct mount *plan_find(const struct plan *plan, uint32_t id); /* also a covered one; or NULL */
+const struct mount *plan_find(const struct plan *plan, uint32_t id);    /* also a covered one; or NULL */
+const struct mount *plan_at(const struct plan *plan, const char *path); /* or NULL */
 void plan_copy(const struct plan *plan, struct plan *ret_plan);
 void plan_finish(struct plan *plan);
 #define CLEANUP_PLAN __attribute__((cleanup(plan_finish)))
