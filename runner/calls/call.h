@@ -44,7 +44,7 @@ struct call {
 	bool nameless;            /* O_TMPFILE: paths[0] is the folder that gets a file without a name */
 	bool makes[CALL_PATHS];   /* CALL_NAMES: the name is made there */
 	bool removes[CALL_PATHS]; /* CALL_NAMES: the name goes from there; rename's exchange does both on both sides */
-	bool special;             /* CALL_NAMES: what is made is a socket, pipe or device */
+	bool special;             /* CALL_NAMES: the call makes a socket, pipe or device */
 	bool brings;              /* CALL_NAMES: what is made may be a whole tree (rename, symlink) */
 	bool follows; /* linkat(2) with AT_SYMLINK_FOLLOW: a link at the end of paths[0] isn't meant itself */
 	bool by_object[CALL_PATHS]; /* where the path leads was not come to by a name, but by a descriptor or working

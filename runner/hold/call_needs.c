@@ -229,7 +229,8 @@ static bool judge_lost(struct judge *judge, const struct sight *sight, const cha
 	return true;
 }
 
-/* It is a mount point, which would be busy: what goes is what the run has made on the host and may write still. */
+/* A file that the run has made on the host is a mount point, which the kernel would call busy. The runner removes it,
+ * as long as the view lets the run write it. */
 static bool is_made_here(const struct judge *judge, const char *path) {
 	const struct call *call = judge->call;
 	if (call->makes[1] || !call->removes[0] || !judge->world->made(judge->world->context, path)) return false;

@@ -282,7 +282,7 @@ static bool lands(void *context, const char *path) {
 
 static bool was_made(void *context, const char *path) {
 	const struct judge *judge = context;
-	return judge->view->made && judge->view->made(judge->view->makers, path);
+	return judge->view->made && host_made_has(judge->view->made, path);
 }
 
 /* What can't be told is asked about; a node of the curtain is not asked what it stands for. */

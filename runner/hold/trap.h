@@ -16,6 +16,7 @@
 #include "call_needs.h"
 #include "calls/call.h"
 #include "calls/socket_calls.h"
+#include "host_made.h"
 #include "links.h"
 
 struct trap {
@@ -65,8 +66,7 @@ enum trap_end {
 struct trap_view {
 	struct sight (*sight)(void *context, const char *path);
 	const char *(*mask_below)(void *context, const char *folder); /* as call_needs.h has it; or NULL */
-	bool (*made)(void *makers, const char *path);                 /* likewise */
-	void *makers;
+	struct host_made *made;                                       /* or NULL: nothing is */
 	void *context;
 };
 

@@ -38,7 +38,6 @@
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
 #include <sys/queue.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -54,7 +53,6 @@
 enum {
 	TRAPS_TURN = 64, /* calls taken before the rest of the loop has its turn */
 	DESK_MOST = 64,
-	DESK_MADE = 1000,
 	TRAPS_WITHHELD_MS = 10, /* between looks while the clearance is withheld */
 	TRAPS_ALLOWED_MOST = 1000,
 	TRAPS_JUDGED_MOST = 16, /* times that what a call was allowed may bring something more to ask about */
@@ -84,6 +82,7 @@ struct desk {
 	struct wakeups wakeups; /* of who watches the readers */
 	int handed;             /* eventfd: there is something in `calls` */
 	atomic_uint_fast64_t received;
+	struct host_made *made;
 	struct clearance *clearance; /* as long as it isn't over */
 	pthread_mutex_t lock;        /* all below */
 	pthread_cond_t taken;
@@ -93,7 +92,6 @@ struct desk {
 	bool told;              /* that it can't be used */
 	bool over;              /* traps_free: nobody takes what is handed over */
 	struct traps_view view; /* its `seen` is NULL while there is none */
-	struct strings made;    /* on the host, for calls of this run */
 	bool (*behind)(void *context);
 	void *behind_context;
 };
@@ -211,41 +209,13 @@ static struct sight glance_at(void *context, const char *path) {
 	return sight;
 }
 
-/* What the host has at the path now; NULL: nothing. Freed by the caller. */
-static char *made_key(const char *path) {
-	struct stat status;
-	if (lstat(path, &status) < 0) return NULL;
-	return string_format("%lx %lx %s", (unsigned long)status.st_dev, (unsigned long)status.st_ino, path);
-}
-
-static bool was_made(void *context, const char *path) {
-	struct desk *desk = context;
-	pthread_mutex_lock(&desk->lock);
-	const bool any = desk->made.count > 0;
-	pthread_mutex_unlock(&desk->lock);
-	CLEANUP_FREE char *key = any ? made_key(path) : NULL;
-	if (!key) return false;
-	pthread_mutex_lock(&desk->lock);
-	const bool made = strings_contain(&desk->made, key);
-	pthread_mutex_unlock(&desk->lock);
-	return made;
-}
-
-static void note_made(struct desk *desk, const char *path) {
-	CLEANUP_FREE char *key = made_key(path);
-	pthread_mutex_lock(&desk->lock);
-	if (key && desk->made.count < DESK_MADE) strings_add(&desk->made, key);
-	pthread_mutex_unlock(&desk->lock);
-}
-
 /* On the loop. */
 static struct trap_view view_of(const struct traps *traps) {
 	const struct traps_options *options = &traps->options;
 	return (struct trap_view){.sight = options->sight,
 				  .mask_below = options->mask_below,
 				  .context = options->context,
-				  .made = was_made,
-				  .makers = traps->desk};
+				  .made = traps->desk->made};
 }
 
 static void desk_wake(const struct desk *desk) {
@@ -279,7 +249,7 @@ static bool settle(struct desk *desk, const struct trap_rules *rules, const stru
 		answer(desk, trap->id, trap->code);
 		return true;
 	}
-	const struct trap_view view = {.sight = glance_at, .context = &glance, .made = was_made, .makers = desk};
+	const struct trap_view view = {.sight = glance_at, .context = &glance, .made = desk->made};
 	const enum trap_end end = trap_judge(rules, trap, &view, &needs);
 	if (end == TRAP_NEEDS || end == TRAP_MAKES || glance.blind || trap->call.set_id || trap->links) return false;
 	if (end == TRAP_GOES_ON) return let_go_on(desk, trap->id);
@@ -338,7 +308,7 @@ static void on_received(void *context, const struct seccomp_notif *received, str
 }
 
 static void desk_free(struct desk *desk) {
-	strings_finish(&desk->made);
+	host_made_free(desk->made);
 	pthread_cond_destroy(&desk->taken);
 	pthread_mutex_destroy(&desk->lock);
 	fd_close(desk->handed);
@@ -487,11 +457,12 @@ enum making { MAKING, MAKING_FAILED, MAKING_LATER };
 /* The call is in the list of held ones. Unless it is MAKING, nothing has been begun; MAKING_FAILED: it was answered, or
  * is gone. */
 static enum making make(struct trapped *trapped) {
+	struct host_made *made = trapped->traps->desk->made;
 	const struct traps_options *options = &trapped->traps->options;
 	const struct trap *trap = &trapped->trap;
 	if (!is_waiting(trapped->traps->desk, trap->id)) return MAKING_FAILED; /* it may be another thread's path */
 	if (!clearance_begin(options->clearance)) return MAKING_LATER;
-	const bool removable = !host_make_removes(trap) || was_made(trapped->traps->desk, host_make_path(trap));
+	const bool removable = !host_make_removes(trap) || host_made_has(made, host_make_path(trap));
 	const int code = removable ? host_make(trap) : EBUSY;
 	clearance_end(options->clearance);
 	if (code != 0 && (code != EEXIST || trap->call.class != CALL_OPEN || trap->call.exclusive)) {
@@ -499,7 +470,7 @@ static enum making make(struct trapped *trapped) {
 		return MAKING_FAILED;
 	}
 	trapped->made = true;
-	if (code == 0 && !host_make_removes(trap)) note_made(trapped->traps->desk, host_make_path(trap));
+	if (code == 0 && !host_make_removes(trap)) host_made_add(made, host_make_path(trap));
 	options->remake(options->context, on_mounted, trapped);
 	return MAKING;
 }
@@ -713,6 +684,7 @@ static struct desk *desk_new(const struct traps_options *options) {
 			      .root = -1,
 			      .wakeups = wakeups_new(options->listener),
 			      .listener = options->listener,
+			      .made = host_made_new(),
 			      .handed = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK),
 			      .clearance = options->clearance,
 			      .behind = options->behind,
